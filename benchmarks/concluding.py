@@ -18,7 +18,7 @@ import numpy as np
 PHASES = {
     "read, fold, predict": ("labelled",),
     "judge": ("judged",),
-    "make and write the store": ("write_tree", "write_group", "begin_tree"),
+    "make and write the store": ("write_group", "begin_tree"),
     "draw and write the page": ("write_page",),
     "open the result": ("opened",),  # of earlier versions
 }

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.results.folding import Layout, fold
+from foretrain.results.folding import Layout, fold_all
 from foretrain.results.journal import Writer, scan
 from foretrain.results.result import make_tree, open_result
 from foretrain.results.segment import FinishedRun
-from foretrain.results.store import write_tree
+from foretrain.results.store import begin_tree
 from foretrain.vocabulary import declare
 
 SEEDS, WIDTHS = 10, 100
@@ -62,12 +62,12 @@ def measure(runs, per_segment, folder):
     grid = np.ndindex(cells, WIDTHS, SEEDS)
     layout = Layout(axes, SEEDS, zip(grid, identities, strict=True), ("running", "converged"))
     began = time.perf_counter()
-    dataset = fold(folder, layout)
+    dataset = fold_all(folder, {"": layout})[""]
     rows.append(("fold", time.perf_counter() - began, f"{dataset.nbytes / 1e6:.0f} MB"))
     assert (dataset.final_loss.values.ravel() == np.arange(runs, dtype=np.float32)).all()
 
     began = time.perf_counter()
-    store = write_tree(folder, make_tree(simulation=dataset))
+    store = begin_tree(folder, make_tree(simulation=dataset))()
     files = [path for path in store.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 1e6
     rows.append(("store", time.perf_counter() - began, f"{len(files)} files, {size:.1f} MB"))

@@ -62,7 +62,7 @@ def foretrain_seconds(runs, workers, folder):
     """Wall time of so many runs from scratch, training only, and the median final loss."""
     from foretrain.engine.sweep import execute
     from foretrain.plans.plan import grid, make_plan
-    from foretrain.results.folding import Layout, fold
+    from foretrain.results.folding import Layout, fold_all
 
     settings = {
         "optimizer": "sgd",
@@ -80,7 +80,7 @@ def foretrain_seconds(runs, workers, folder):
     execute(plan, folder, workers=workers, progress=None)
     seconds = time.perf_counter() - began
     places = ((place, run.identity) for place, run in grid(plan))
-    data = fold(folder, Layout({}, runs, places, ("running",) * 6))
+    data = fold_all(folder, {"": Layout({}, runs, places, ("running",) * 6)})[""]
     return seconds, float(data["loss"].isel(step=-1).median())
 
 

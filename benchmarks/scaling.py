@@ -20,7 +20,7 @@ def measure(runs: int, workers: int) -> dict:
     from foretrain.dynamics.program import OUTCOMES
     from foretrain.engine.sweep import execute
     from foretrain.plans.plan import grid, make_plan
-    from foretrain.results.folding import Layout, fold
+    from foretrain.results.folding import Layout, fold_all
     from foretrain.results.manifest import read_manifest
 
     cells = round((runs / 100) ** 0.5)
@@ -46,7 +46,7 @@ def measure(runs: int, workers: int) -> dict:
         resume_s = time.perf_counter() - began
         began = time.perf_counter()
         places = ((place, run.identity) for place, run in grid(plan))
-        fold(Path(folder), Layout(plan.axes, plan.seeds, places, OUTCOMES))
+        fold_all(Path(folder), {"": Layout(plan.axes, plan.seeds, places, OUTCOMES)})[""]
         fold_s = time.perf_counter() - began
         assert again.ran == 0
         return {

@@ -29,7 +29,7 @@ if os.environ.get("FORETRAIN_CHECK_TYPES") != "0":
 from small_routing import SMALL_ROUTING
 
 from foretrain.engine.cores import pin_to_one_core
-from foretrain.machine import _own
+from foretrain.machine import _listed
 
 
 def pytest_configure(config):
@@ -163,7 +163,7 @@ LEFT = [0.65e9]  # bytes of this process after programs were last dropped
 def programs_are_dropped_where_they_are_many():
     """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
-    if 0 < _own("VmRSS") < LEFT[0] + 0.25e9:
+    if 0 < _listed("/proc/self/status", "VmRSS") < LEFT[0] + 0.25e9:
         return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
@@ -171,7 +171,7 @@ def programs_are_dropped_where_they_are_many():
     gc.freeze()  # what is left is not looked at again
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    LEFT[0] = _own("VmRSS")
+    LEFT[0] = _listed("/proc/self/status", "VmRSS")
 
 
 # How often a figure was looked at in this process, by study and name.

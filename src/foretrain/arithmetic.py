@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.lazy import jax
+
 PRECISIONS = ("float32", "float64", "tf32")
 
 
@@ -25,8 +27,6 @@ def arithmetic(precision: str) -> Iterator[None]:
 
     "tf32" lets a GPU round the entries of float32 matrices to TF32 before it multiplies them; a CPU computes in float32 then.
     """
-    import jax
-
     products = "default" if precision == "tf32" else "highest"
     with jax.enable_x64(precision == "float64"), jax.default_matmul_precision(products):
         yield
@@ -35,7 +35,6 @@ def arithmetic(precision: str) -> Iterator[None]:
 @lru_cache(maxsize=256)
 def exact_products(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, and its slopes, with no product rounded to TF32; the same object for the same function."""
-    import jax
 
     @wraps(function)
     def exact(*arguments, **named):

@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
     except ForetrainError as error:
         line = str(error)
         if isinstance(error, ArgumentError) and error.argument in options:
-            line = error.as_option(options[error.argument])
+            line = line.replace(f"`{error.argument}`", f"`{options[error.argument]}`", 1)
         complain(line)
         return 2
     except KeyboardInterrupt:

@@ -29,10 +29,6 @@ class ArgumentError(ForetrainError, ValueError):
 
     argument: str = ""
 
-    def as_option(self, option: str) -> str:
-        """Return the message with the name of an option of the command line in place of the argument's."""
-        return str(self).replace(f"`{self.argument}`", f"`{option}`", 1)
-
 
 class FolderError(ForetrainError, OSError):
     """A results folder cannot be used: it is locked, unwritable, or holds something else."""
@@ -103,9 +99,8 @@ def known_options(function: str, options: Iterable[str], *accepting: Callable) -
     }
     for name in options:
         if name not in known:
-            raise argument_error(
-                name, f"be an option of {function}", "is none", nearest(name, known)
-            )
+            rule = f"be an option of {function}"
+            raise argument_error(name, rule, "is none", nearest(name, known))
 
 
 def integer(name: str, value, *, minimum: int | None = None, maximum: int | None = None) -> int:
@@ -212,7 +207,6 @@ def same_length(**arrays) -> int:
     (first, expected), *rest = lengths.items()
     for name, length in rest:
         if length != expected:
-            raise argument_error(
-                name, f"be as long as `{first}` ({expected})", f"has length {length}"
-            )
+            rule = f"be as long as `{first}` ({expected})"
+            raise argument_error(name, rule, f"has length {length}")
     return expected

@@ -22,9 +22,20 @@ class _Deferred:
 
 # For modules that are imported where nothing is computed yet: claims are listed ten times faster without xarray.
 if TYPE_CHECKING:
+    import distributed.comm.addressing
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+    import pandas as pd
     import xarray as xr
+    import zarr.codecs
+    import zarr.storage
+    from jax import flatten_util
+    from scipy import special
 else:
-    xr = _Deferred("xarray")
+    jax, jnp, special = map(_Deferred, ("jax", "jax.numpy", "scipy.special"))
+    eqx, pd, xr = map(_Deferred, ("equinox", "pandas", "xarray"))
+    distributed, flatten_util, zarr = map(_Deferred, ("distributed", "jax.flatten_util", "zarr"))
 
 
 def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -35,20 +35,14 @@ def physical_memory() -> float:
 
 def free_memory() -> float:
     """Bytes that this process may still take of the machine and of each of its cgroups; inf where nothing is known."""
-    free = _of_machine()
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable"))
-        free = 1024.0 * int(line.split()[1])
-    except (OSError, StopIteration, ValueError):  # no Linux
-        pass
+    free = _listed("/proc/meminfo", "MemAvailable", _of_machine())
     return min(free, *(max(0, limit - used) for limit, used in _memory_limits()), math.inf)
 
 
 @contextmanager
 def memory_limited(spare: float) -> Iterator[None]:
     """Context in which this process gets a `MemoryError` once it takes so many bytes more; on Linux, and nothing elsewhere."""
-    data = _own("VmData")
+    data = _listed("/proc/self/status", "VmData")
     if not data or math.isinf(spare):
         yield
         return
@@ -65,13 +59,13 @@ def memory_limited(spare: float) -> Iterator[None]:
 
 def peak_memory() -> float:
     """Bytes of memory that this process had at most; 0 where the system, which is not Linux, does not say."""
-    return _own("VmHWM")
+    return _listed("/proc/self/status", "VmHWM")
 
 
-def _own(name: str) -> float:
-    lines = (_text(Path("/proc/self/status")) or "").splitlines()
-    entries = (line.split() for line in lines)
-    return next((1024.0 * int(words[1]) for words in entries if words[0] == f"{name}:"), 0.0)
+def _listed(file: str, name: str, default: float = 0.0) -> float:
+    """Bytes of an entry such as ``VmHWM: 12 kB`` in a file of ``/proc``; the default where there is none."""
+    entries = (line.split() for line in (_text(Path(file)) or "").splitlines())
+    return next((1024.0 * int(words[1]) for words in entries if words[0] == f"{name}:"), default)
 
 
 def _of_machine() -> float:

@@ -16,7 +16,7 @@ from foretrain.engine import checkpoint, coordinator
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
 from foretrain.plans.plan import grid
-from foretrain.results.folding import Layout, fold
+from foretrain.results.folding import Layout, fold_all
 from foretrain.results.manifest import read_manifest
 
 SEEDS = 12
@@ -209,7 +209,7 @@ def test_the_state_is_stored_when_asked_with_dims_of_its_own(tmp_path):
     toy.sweep(tmp_path, workers=0, keep_state="end")
     plan = toy.toy_plan()
     places = [(place, run.identity) for place, run in grid(plan)]
-    result = fold(tmp_path, Layout({}, plan.seeds, places, OUTCOMES))
+    result = fold_all(tmp_path, {"": Layout({}, plan.seeds, places, OUTCOMES)})[""]
     name, weights = "state_0_first", result["state_0_first"]
     assert {"state_0_second", "state_2", "state_3"} <= set(result)  # the random key and the counter
     assert weights.dims == ("seed", f"{name}_0", f"{name}_1")

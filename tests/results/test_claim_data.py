@@ -12,7 +12,7 @@ from foretrain.claims.claim import RANKS, VERDICTS, Claim, as_it_follows
 from foretrain.errors import StoreError
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.result import make_tree
-from foretrain.results.store import open_tree, write_tree
+from foretrain.results.store import begin_tree, open_tree
 
 CLAIMS = [
     sample("ratio", [2.6, 2.7, 2.65], (2, 3), along={"rate": (0.1, 0.4)}, scale="paper", why="So."),
@@ -63,7 +63,7 @@ def test_claims_survive_becoming_a_dataset(many):
 
 @pytest.mark.parametrize("many", [CLAIMS, []], ids=["some", "none"])
 def test_claims_survive_the_disk_infinities_included(tmp_path, many):
-    tree = open_tree(write_tree(tmp_path, make_tree(claims=many)))
+    tree = open_tree(begin_tree(tmp_path, make_tree(claims=many))())
     same(claims_from_dataset(tree["claims"].to_dataset()), many)
 
 

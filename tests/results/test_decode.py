@@ -64,7 +64,7 @@ KINDS = {
         lambda text, path: metadata.config(text.decode("utf-8", "replace"), path),
     ),
     "segment header": (HEADER, lambda content, path: decode.segment_header(content, 1)),
-    "lock": (HOLDER, decode.holder),
+    "lock": (HOLDER, lambda text, path: decode.decoded(decode.HOLDER, text, path, "a lock")),
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foretrain.engine import checkpoint
 from foretrain.errors import ForetrainError
 from foretrain.results import arrays
-from foretrain.results.folding import Layout, fold
+from foretrain.results.folding import Layout, fold_all
 from foretrain.results.journal import Writer, scan, segments
 from foretrain.results.segment import FinishedRun, parse
 from foretrain.vocabulary import OUTCOMES
@@ -111,7 +111,7 @@ def check_segment(content, folder):
     assert {name for item in segments(folder) for name in item.identities} == set(result.identities)
     layout = Layout({}, 3, [((n,), run.identity) for n, run in enumerate(RUNS)], OUTCOMES)
     with Told("", ForetrainError):  # of variables that are not declared, or have other dims
-        fold(folder, layout, memory=1e6)
+        fold_all(folder, {"": layout}, memory=1e6)[""]
 
 
 @pytest.mark.parametrize("altered", ["arrays", "bits", "header"])

@@ -12,7 +12,7 @@ from foretrain.errors import ArgumentError, FolderError, ForetrainError
 from foretrain.results import export as export_module
 from foretrain.results.export import export_folder as export
 from foretrain.results.result import make_tree, open_result
-from foretrain.results.store import write_tree
+from foretrain.results.store import begin_tree
 
 FOLDER = Path(__file__).parent.parent / "fixtures/store-v2"
 RESULT = open_result(FOLDER)
@@ -88,7 +88,7 @@ def test_labels_that_differ_from_cell_to_cell_are_a_column_beside_their_position
         {"width": [1, 2], "step": [0, 10], "mode": (("width", "mode"), names)},
     )
     simulation["pair"][0, :, :, 1] = np.nan
-    write_tree(tmp_path, make_tree(simulation=simulation))
+    begin_tree(tmp_path, make_tree(simulation=simulation))()
     export(tmp_path, fmt, tmp_path / "tables")
     read = pd.read_csv if fmt == "csv" else pd.read_parquet
     table = read(tmp_path / "tables" / f"simulation.width-seed-step-mode.{fmt}")

@@ -6,7 +6,7 @@ import xarray as xr
 
 from foretrain.errors import ForetrainError
 from foretrain.results import journal
-from foretrain.results.folding import Layout, fold, fold_all
+from foretrain.results.folding import Layout, fold_all
 from foretrain.results.journal import Writer, scan
 from foretrain.results.segment import FinishedRun
 from foretrain.vocabulary import VocabularyError, declare
@@ -72,7 +72,7 @@ def folder(tmp_path):
 
 
 def test_every_value_of_every_run_stands_at_its_place_and_the_rest_is_padding(folder):
-    dataset = fold(folder, layout())
+    dataset = fold_all(folder, {"": layout()})[""]
     longest = max(len(run.steps) for run in RUNS.values())
     np.testing.assert_array_equal(dataset.step, 10 * np.arange(longest))
     for (i, j, seed), run in RUNS.items():
@@ -94,7 +94,7 @@ def test_every_value_of_every_run_stands_at_its_place_and_the_rest_is_padding(fo
 
 
 def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own_with_their_words(folder):
-    dataset = fold(folder, layout())
+    dataset = fold_all(folder, {"": layout()})[""]
     grid = ("init_scale", "hidden_width", "seed")
     result = {name: (variable.dims, variable.dtype) for name, variable in dataset.data_vars.items()}
     assert result == {
@@ -117,12 +117,12 @@ def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own_with_their
 def test_the_order_of_finishing_and_the_segments_leave_no_trace(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     Writer(other, "w").append(list(RUNS.values()))
-    assert fold(folder, layout()).identical(fold(other, layout()))
+    assert fold_all(folder, {"": layout()})[""].identical(fold_all(other, {"": layout()})[""])
 
 
 def test_runs_that_are_not_done_are_missing(tmp_path):
     Writer(tmp_path, "w").append([RUNS[0, 1, 0], RUNS[2, 0, 1]])
-    dataset = fold(tmp_path, layout())
+    dataset = fold_all(tmp_path, {"": layout()})[""]
     assert int((dataset.outcome >= 0).sum()) == 2
     missing = dataset.sel(init_scale=0.2)
     assert (missing.outcome == -1).all()
@@ -133,7 +133,7 @@ def test_runs_that_are_not_done_are_missing(tmp_path):
 
 def test_a_run_may_stand_at_several_places_and_those_at_none_widen_nothing(folder):
     places = [((i, seed), identity(0, 0, seed)) for i in range(3) for seed in range(2)]
-    dataset = fold(folder, layout(axes={"init_scale": SCALES}, places=places))
+    dataset = fold_all(folder, {"": layout(axes={"init_scale": SCALES}, places=places)})[""]
     assert dataset.sizes["mode"] == 2
     assert dataset.sizes["step"] == max(len(RUNS[0, 0, seed].steps) for seed in range(2))
     assert (dataset.loss.fillna(-1) == dataset.loss.isel(init_scale=0, drop=True).fillna(-1)).all()
@@ -146,7 +146,7 @@ def test_a_variable_that_only_some_runs_have_is_padded_in_the_others(tmp_path):
         FinishedRun("0-0-1", 1, 0, np.array([0]), {}, {"test_fold_spectrum": np.ones(2)}),
     ]
     Writer(tmp_path, "w").append(runs)
-    dataset = fold(tmp_path, layout()).isel(init_scale=0, hidden_width=0)
+    dataset = fold_all(tmp_path, {"": layout()})[""].isel(init_scale=0, hidden_width=0)
     np.testing.assert_array_equal(dataset.loss[:, 0], [1, np.nan])
     np.testing.assert_array_equal(dataset.test_fold_spectrum, [[np.nan] * 2, [1, 1]])
 
@@ -155,7 +155,7 @@ def test_what_is_observed_gets_a_step_dim_even_if_declared_without(tmp_path):
     weights = np.arange(12.0).reshape(2, 2, 3)
     run = FinishedRun("0-0-0", 1, 1, np.arange(2), {"test_fold_weights": weights})
     Writer(tmp_path, "w").append([run])
-    dataset = fold(tmp_path, layout())
+    dataset = fold_all(tmp_path, {"": layout()})[""]
     assert dataset.test_fold_weights.dims[-3:] == ("step", "layer", "mode")
     np.testing.assert_array_equal(dataset.test_fold_weights[0, 0, 0], weights)
 
@@ -174,16 +174,16 @@ def test_variables_must_be_declared_with_the_dims_they_have(tmp_path, message, c
     for number, ends in enumerate(finals):
         writer.append([FinishedRun(f"0-0-{number}", 1, 0, np.arange(1), curves, ends)])
     with pytest.raises(VocabularyError, match=message):
-        fold(tmp_path, layout())
+        fold_all(tmp_path, {"": layout()})
 
 
 def test_a_result_larger_than_memory_is_refused_with_its_size(folder):
-    stored = fold(folder, layout()).drop_vars(["outcome", "steps_taken"])
+    stored = fold_all(folder, {"": layout()})[""].drop_vars(["outcome", "steps_taken"])
     size = sum(variable.nbytes for variable in stored.data_vars.values())
-    fold(folder, layout(), memory=size)
+    fold_all(folder, {"": layout()}, memory=size)
     message = f"needs {size / 1e9:.2g} GB of memory, but {(size - 1) / 1e9:.2g} GB are there"
     with pytest.raises(ForetrainError, match=message):
-        fold(folder, layout(), memory=size - 1)
+        fold_all(folder, {"": layout()}, memory=size - 1)
 
 
 def test_labels_depend_on_those_axes_alone_along_which_they_differ(folder):
@@ -196,9 +196,10 @@ def test_labels_depend_on_those_axes_alone_along_which_they_differ(folder):
             "scalar": ((), 1.5),
         }
 
-    few = fold(folder, layout(coordinates=coordinates, places=[((0, 0, 0), identity(0, 0, 0))]))
+    alone = layout(coordinates=coordinates, places=[((0, 0, 0), identity(0, 0, 0))])
+    few = fold_all(folder, {"": alone})[""]
     assert few.mode_name.sizes["mode"] == 2, "cut to the runs that are done"
-    dataset = fold(folder, layout(coordinates=coordinates))
+    dataset = fold_all(folder, {"": layout(coordinates=coordinates)})[""]
     assert dataset.time.dims == ("init_scale", "step")
     np.testing.assert_array_equal(dataset.time.sel(init_scale=0.2), 0.2 * dataset.step)
     assert dataset.mode_name.dims == ("hidden_width", "mode")
@@ -215,7 +216,7 @@ def test_labels_must_be_alike_in_all_cells(folder, first, message):
         return {"a": ("mode", [1])} if index[0] else first
 
     with pytest.raises(VocabularyError, match=message):
-        fold(folder, layout(coordinates=coordinates))
+        fold_all(folder, {"": layout(coordinates=coordinates)})
 
 
 def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monkeypatch):
@@ -226,7 +227,7 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
     }
     few = [((n,), identity(*place)) for n, place in enumerate(PLACES[:3])]
     layouts["few"] = Layout({}, 3, few, OUTCOMES)
-    alone = {name: fold(folder, item) for name, item in layouts.items()}
+    alone = {name: fold_all(folder, {"": item})[""] for name, item in layouts.items()}
     count = len(list((folder / "journal").glob("*.npz")))
     read_file, read = journal.read_file, []
     monkeypatch.setattr(
@@ -245,7 +246,7 @@ def test_runs_that_came_after_the_scan_are_not_taken(folder):
     Writer(folder, "z").append([FinishedRun("late", 1, 0, np.arange(1), {"loss": np.ones(1)})])
     item = Layout({}, 1, [((0,), "late")], OUTCOMES)
     assert int(fold_all(folder, {"": item}, journal=value)[""].outcome[0]) == -1
-    assert int(fold(folder, item).outcome[0]) == 1
+    assert int(fold_all(folder, {"": item})[""].outcome[0]) == 1
 
 
 def test_steps_of_runs_that_are_no_beginnings_of_each_other_are_all_kept(tmp_path):
@@ -257,7 +258,7 @@ def test_steps_of_runs_that_are_no_beginnings_of_each_other_are_all_kept(tmp_pat
 
     def folded(*names):
         places = [((n,), name) for n, name in enumerate(names)]
-        return fold(tmp_path, Layout({}, len(names), places, OUTCOMES))
+        return fold_all(tmp_path, {"": Layout({}, len(names), places, OUTCOMES)})[""]
 
     assert folded("0", "1", "2", "3").step.values.tolist() == [0, 3, 5, 7, 9]
     np.testing.assert_array_equal(folded("1", "2").loss, [[0, np.nan, 7], [np.nan, 3, np.nan]])

@@ -17,7 +17,7 @@ from foretrain.laboratory.opened import opened
 from foretrain.results import root
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.result import make_tree
-from foretrain.results.store import write_tree
+from foretrain.results.store import begin_tree
 from foretrain.results.summary import Summary, read_summary, write_summary
 
 CLAIM = Claim("a", "A statement.", "eq. 1", 1.0, 0.05, (0.04, 0.06), (0.0, 0.08), "holds", 3)
@@ -40,7 +40,7 @@ def folder(tmp_path):
     looks = looked(SEAL, 2)
     write_manifest(folder, {"plan": PLAN, "seal": SEAL, "looks": looks})
     simulation = xr.Dataset({"loss": (("seed", "step"), np.arange(6000.0).reshape(3, 2000))})
-    write_tree(folder, make_tree(simulation=simulation, claims=[CLAIM]))
+    begin_tree(folder, make_tree(simulation=simulation, claims=[CLAIM]))()
     options = {"claims": (CLAIM,), "looks": tuple(looks), "seal": SEAL}
     write_summary(folder, Summary(study="s", seeds=3, **options))
     return folder

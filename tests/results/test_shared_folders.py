@@ -19,7 +19,7 @@ from foretrain.results.manifest import write_manifest
 from foretrain.results.result import make_tree
 from foretrain.results.root import doubts
 from foretrain.results.segment import FinishedRun
-from foretrain.results.store import write_tree
+from foretrain.results.store import begin_tree
 from foretrain.results.summary import Summary, write_summary
 
 OTHER = 12345
@@ -46,7 +46,7 @@ def folder(tmp_path):
     run = FinishedRun("0" * 32, 2, 1, np.arange(1), curves={"loss": np.zeros(1)})
     Writer(whole, "w").append([run])
     loss = xr.Dataset({"outcome": ("seed", np.zeros(2, np.int8))})
-    write_tree(whole, make_tree(simulation=loss))
+    begin_tree(whole, make_tree(simulation=loss))()
     write_summary(whole, Summary(study="one-mode"))
     theirs = Path(tempfile.gettempdir())
     for place in (tmp_path, *tmp_path.parents):  # pytest keeps them to itself

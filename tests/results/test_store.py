@@ -16,7 +16,7 @@ from numcodecs.zstd import Zstd
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
 from foretrain.results.decode import SCHEMA
-from foretrain.results.store import NAME, chunk_shape, open_tree, write_tree
+from foretrain.results.store import NAME, begin_tree, chunk_shape, open_tree
 
 
 def make_tree(seed=0):
@@ -49,7 +49,7 @@ def make_tree(seed=0):
 
 @pytest.fixture
 def store(tmp_path):
-    return write_tree(tmp_path, make_tree())
+    return begin_tree(tmp_path, make_tree())()
 
 
 def all_bytes(store):
@@ -86,7 +86,7 @@ def trees(draw):
 @settings(max_examples=15)
 @given(trees())
 def test_any_tree_is_loaded_as_it_was_stored_to_the_bit(tmp_path_factory, tree):
-    loaded = open_tree(write_tree(tmp_path_factory.mktemp("store"), tree))
+    loaded = open_tree(begin_tree(tmp_path_factory.mktemp("store"), tree)())
     xr.testing.assert_identical(loaded, tree)
     for node in tree.subtree:
         for name, variable in node.to_dataset().variables.items():
@@ -100,7 +100,7 @@ def test_a_group_too_large_for_memory_is_written_as_a_small_one_and_xarray_reads
     store, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(store_module, "_MOST_IN_MEMORY", 0)
-    straight = write_tree(tmp_path / "straight", make_tree())
+    straight = begin_tree(tmp_path / "straight", make_tree())()
     assert all_bytes(straight) == all_bytes(store)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # xarray alone can read it
@@ -117,15 +117,15 @@ def test_equal_trees_are_equal_stores_to_the_bit_in_whatever_order_their_parts_w
         names = [*dataset.data_vars][::-1], [*dataset.coords][::-1]
         variables, coords = ({name: dataset.variables[name] for name in part} for part in names)
         turned[path] = xr.Dataset(variables, coords, dataset.attrs)
-    other = write_tree(tmp_path_factory.mktemp("turned"), xr.DataTree.from_dict(turned))
+    other = begin_tree(tmp_path_factory.mktemp("turned"), xr.DataTree.from_dict(turned))()
     assert all_bytes(other) == all_bytes(store)
-    different = write_tree(tmp_path_factory.mktemp("different"), make_tree(seed=1))
+    different = begin_tree(tmp_path_factory.mktemp("different"), make_tree(seed=1))()
     assert all_bytes(different) != all_bytes(store)
 
 
 def test_a_new_store_replaces_the_old_leaves_nothing_beside_it_and_what_was_read_as_it_was(store):
     tree = open_tree(store)
-    write_tree(store.parent, make_tree(seed=1))
+    begin_tree(store.parent, make_tree(seed=1))()
     xr.testing.assert_identical(open_tree(store), make_tree(seed=1))
     assert os.listdir(store.parent) == [NAME]
     xr.testing.assert_identical(tree, make_tree())
@@ -281,12 +281,12 @@ def test_a_full_disk_leaves_the_old_store_and_a_writer_killed_between_its_rename
     with monkeypatch.context() as patch:
         patch.setattr(store_module.os, "fsync", full)
         with pytest.raises(FolderError, match="is full"):
-            write_tree(store.parent, make_tree(seed=1))
+            begin_tree(store.parent, make_tree(seed=1))()
     xr.testing.assert_identical(open_tree(store), make_tree())
     assert os.listdir(store.parent) == [NAME]
     os.rename(store, store.parent / f".{NAME}.0123.old.tmp")
     (store.parent / f".{NAME}.0123.new.tmp").mkdir()
-    write_tree(store.parent, make_tree(seed=1))
+    begin_tree(store.parent, make_tree(seed=1))()
     xr.testing.assert_identical(open_tree(store), make_tree(seed=1))
     assert os.listdir(store.parent) == [NAME]
 
@@ -304,7 +304,7 @@ def test_large_arrays_are_cut_into_chunks_of_4_to_8_megabytes_along_the_first_ax
 def test_several_chunks_are_stored_and_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "_CHUNK_BYTES", 64)
     values = np.arange(100.0).reshape(4, 25)
-    store = write_tree(tmp_path, xr.DataTree(xr.Dataset({"x": (("a", "b"), values)})))
+    store = begin_tree(tmp_path, xr.DataTree(xr.Dataset({"x": (("a", "b"), values)})))()
     assert len([path for path in store.glob("x/c/*/*")]) == 16
     np.testing.assert_array_equal(open_tree(store)["x"], values)
     (store / "x/c/2/1").unlink()

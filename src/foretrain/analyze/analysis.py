@@ -30,6 +30,7 @@ from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import TooLarge, argument_error, integer, real
+from foretrain.lazy import jax, xr
 from foretrain.machine import peak_memory
 from foretrain.report.answer import Finding
 from foretrain.words import duration, memory
@@ -81,8 +82,6 @@ class Analysis(Finding):
 
     def dataset(self):
         """Return witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
-        import xarray as xr
-
         data, coords, sampled = {}, {"noise_scale": self.scales}, self.sampled
         for name, of in (("by_curvature", self.costs.effective), ("costs_above", self.costs.above)):
             data[name], data[f"{name}_error"] = (("noise_scale", each) for each in of(self.scales))
@@ -193,8 +192,6 @@ def analyze(
 
 def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
     """Seconds of a core that a gradient of all data takes, by its operations alone: of the same network always the same."""
-    import jax
-
     target = behavioural(function.apply, function.params, x, kind=loss, beta=1.0)
     run = jax.jit(jax.grad(lambda params, data: target.losses(params, data).mean()))
     costs: Any = run.lower(target.params, target.data).cost_analysis()
@@ -253,8 +250,6 @@ def _counted(function, x, rows, eps, loss, spectrum):
 
 def _sampled(function, x, y, loss, eps, outputs, options):
     """Effective parameters by sampling at `SCALES` times eps, in single precision where the scale allows; and doubts."""
-    import jax
-
     double = eps * min(SCALES) <= SINGLE * float((outputs**2).sum(1).mean())
     precision = "float64" if double else "float32"
     with arithmetic(precision):

@@ -14,42 +14,42 @@ from foretrain.figures.style import INK, PALETTE, panels, shades, style
 from foretrain.words import number
 
 
+@style()
 def curve(analysis: Analysis) -> Drawing:
     """Draw the effective parameters over the noise scale: curvature as a band, counts as steps, samples with error bars."""
-    with style():
-        figure, ax = panels(height=3.8)
-        scales, most = analysis.scales, min(analysis.parameters, analysis.answers)
-        value, error = analysis.costs.effective(scales)
-        ax.plot(scales, value, color=PALETTE["blue"], label="curvature, sum of c/(c + ε)")
-        if error.any():
-            band = {"color": PALETTE["blue"], "alpha": 0.25, "linewidth": 0}
-            ax.fill_between(scales, value - error, value + error, **band)
-        count, _ = analysis.costs.above(scales)
-        ax.plot(scales, count, ":", color=PALETTE["green"], label="costs c above ε")
-        if analysis.freedom is not None:
-            mark = {"color": PALETTE["orange"], "markersize": 8, "label": "counted by source"}
-            ax.plot(analysis.eps, analysis.parameters - analysis.freedom.counted, "D", **mark)
-        if analysis.sampled is not None:
-            _samples(ax, analysis.sampled, most)
-        which = "parameters" if most == analysis.parameters else "answers"
-        if most < 1.5 * ax.get_ylim()[1]:
-            ax.axhline(most, color=INK, linewidth=0.8, linestyle="--")
-            place, how = (scales[-1], most), {"textcoords": "offset points", "ha": "right"}
-            ax.annotate(f"{most:,} {which}", place, (0, -12), **how)
-            ax.set_ylim(0, 1.06 * most)
-        else:
-            ax.text(0.98, 0.92, f"of {most:,} {which}", transform=ax.transAxes, ha="right")
-            ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
-        ax.axvline(analysis.eps, color="0.75", linewidth=0.8, zorder=0)
-        unit = "nats" if analysis.loss == "kl" else "squared error"
-        ax.set(xscale="log", xlabel=f"Noise scale ε ({unit})", ylabel="Effective parameters")
-        return finished(
-            figure,
-            "Effective parameters",
-            "Parameters that are not free at the noise scale: by curvature around the weights, by the number of unit "
-            "steps that cost more, and by sampling the posterior, hollow where it is not trusted; bars are 95% intervals. The "
-            "vertical line is the noise scale of the tables.",
-        )
+    figure, ax = panels(height=3.8)
+    scales, most = analysis.scales, min(analysis.parameters, analysis.answers)
+    value, error = analysis.costs.effective(scales)
+    ax.plot(scales, value, color=PALETTE["blue"], label="curvature, sum of c/(c + ε)")
+    if error.any():
+        band = {"color": PALETTE["blue"], "alpha": 0.25, "linewidth": 0}
+        ax.fill_between(scales, value - error, value + error, **band)
+    count, _ = analysis.costs.above(scales)
+    ax.plot(scales, count, ":", color=PALETTE["green"], label="costs c above ε")
+    if analysis.freedom is not None:
+        mark = {"color": PALETTE["orange"], "markersize": 8, "label": "counted by source"}
+        ax.plot(analysis.eps, analysis.parameters - analysis.freedom.counted, "D", **mark)
+    if analysis.sampled is not None:
+        _samples(ax, analysis.sampled, most)
+    which = "parameters" if most == analysis.parameters else "answers"
+    if most < 1.5 * ax.get_ylim()[1]:
+        ax.axhline(most, color=INK, linewidth=0.8, linestyle="--")
+        place, how = (scales[-1], most), {"textcoords": "offset points", "ha": "right"}
+        ax.annotate(f"{most:,} {which}", place, (0, -12), **how)
+        ax.set_ylim(0, 1.06 * most)
+    else:
+        ax.text(0.98, 0.92, f"of {most:,} {which}", transform=ax.transAxes, ha="right")
+        ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
+    ax.axvline(analysis.eps, color="0.75", linewidth=0.8, zorder=0)
+    unit = "nats" if analysis.loss == "kl" else "squared error"
+    ax.set(xscale="log", xlabel=f"Noise scale ε ({unit})", ylabel="Effective parameters")
+    return finished(
+        figure,
+        "Effective parameters",
+        "Parameters that are not free at the noise scale: by curvature around the weights, by the number of unit "
+        "steps that cost more, and by sampling the posterior, hollow where it is not trusted; bars are 95% intervals. The "
+        "vertical line is the noise scale of the tables.",
+    )
 
 
 def _samples(ax, sampled, most):
@@ -63,38 +63,38 @@ def _samples(ax, sampled, most):
             ax.errorbar(sampled.eps[kind], value[kind], bars, fmt="o", **look)
 
 
+@style()
 def chains(sampled: SampledParameters) -> Drawing:
     """Draw the traces of all chains at every scale that was sampled."""
-    with style():
-        pairs = zip(sampled.eps, sampled.traces, strict=True)
-        drawn = [(eps, chains) for eps, chains in pairs if np.isfinite(chains).any()]
-        figure, axes = panels(1, len(drawn), height=3.8, squeeze=False)
-        for ax, (eps, chain) in zip(axes[0], drawn, strict=True):
-            own = len(chain) // FROM_START
-            kinds = [("blue", "chains from the weights")] * own
-            kinds += [("vermillion", "chains from outside")] * (len(chain) - own)
-            for trace, (colour, label) in reversed([*zip(chain, kinds, strict=True)]):
-                ax.plot(trace, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
-            ax.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
-        axes[0, 0].set(ylabel="2 β (L - L*)")
-        return finished(
-            figure,
-            "Chains",
-            "Effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not lie over "
-            "each other, or still drift, the estimate is not trusted.",
-        )
+    pairs = zip(sampled.eps, sampled.traces, strict=True)
+    drawn = [(eps, chains) for eps, chains in pairs if np.isfinite(chains).any()]
+    figure, axes = panels(1, len(drawn), height=3.8, squeeze=False)
+    for ax, (eps, chain) in zip(axes[0], drawn, strict=True):
+        own = len(chain) // FROM_START
+        kinds = [("blue", "chains from the weights")] * own
+        kinds += [("vermillion", "chains from outside")] * (len(chain) - own)
+        for trace, (colour, label) in reversed([*zip(chain, kinds, strict=True)]):
+            ax.plot(trace, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
+        ax.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
+    axes[0, 0].set(ylabel="2 β (L - L*)")
+    return finished(
+        figure,
+        "Chains",
+        "Effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not lie over "
+        "each other, or still drift, the estimate is not trusted.",
+    )
 
 
+@style()
 def graph(wiring: Wiring, eps: float, loss: str) -> Drawing:
     """Draw the interaction graph in the colours of its modules, edges above the root of the noise scale."""
-    with style():
-        return layered_graph(
-            [np.sqrt(part) for part in wiring.graph.strengths],
-            wiring.modules.by_layer(wiring.graph.sizes),
-            names=layer_names(wiring, loss),
-            threshold=float(np.sqrt(eps)),
-            title="Interaction graph",
-        )
+    return layered_graph(
+        [np.sqrt(part) for part in wiring.graph.strengths],
+        wiring.modules.by_layer(wiring.graph.sizes),
+        names=layer_names(wiring, loss),
+        threshold=float(np.sqrt(eps)),
+        title="Interaction graph",
+    )
 
 
 def layer_names(wiring: Wiring, loss: str) -> list[str]:
@@ -104,6 +104,7 @@ def layer_names(wiring: Wiring, loss: str) -> list[str]:
     return ["input", *(f"layer {at}" for at in range(1, many - len(last))), *last]
 
 
+@style()
 def over_training(trajectory: Trajectory) -> Drawing:
     """Draw effective parameters, free directions, blocks and modules over training, above the loss: what was computed."""
     parts = {
@@ -114,12 +115,11 @@ def over_training(trajectory: Trajectory) -> Drawing:
     }
     absent = {_free: not trajectory.by_source(), _blocks: not trajectory.block_counts()}
     parts = {part: words for part, words in parts.items() if not absent.get(part)}
-    with style():
-        figure, axes = panels(len(parts), 1, height=2.75 * len(parts), sharex=True)
-        for ax, part in zip(axes, parts, strict=True):
-            part(ax, trajectory)
-        axes[-1].set(xlabel=trajectory.axis)
-        return finished(figure, "Over training", " ".join(parts.values()), 3)
+    figure, axes = panels(len(parts), 1, height=2.75 * len(parts), sharex=True)
+    for ax, part in zip(axes, parts, strict=True):
+        part(ax, trajectory)
+    axes[-1].set(xlabel=trajectory.axis)
+    return finished(figure, "Over training", " ".join(parts.values()), 3)
 
 
 def _effective(ax, trajectory):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from foretrain import __version__
+from foretrain.lazy import jax
 from foretrain.results.files import write_atomic
 
 _ARRAYS = {"ndarray", "dtype", "scalar", "_reconstruct", "_frombuffer"}  # that NumPy makes
@@ -16,10 +18,6 @@ def kept(path: Path | None, name: str, source: Any, make: Callable[[], Any]) -> 
 
     The source is a tree of arrays, numbers, texts. Without a path nothing is kept; another file than one of parts has none.
     """
-    import jax
-
-    from foretrain import __version__
-
     if path is None:
         return make()
     try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from foretrain.analyze.analysis import Analysis, analyze, outlook
 from foretrain.degeneracy.counts.free_directions import FreeDirections
@@ -14,6 +15,7 @@ from foretrain.degeneracy.interactions.wiring import Wiring
 from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.noise_scale import SCALES, asked_loss, checked_outputs, chosen_scale
 from foretrain.errors import argument_error
+from foretrain.lazy import xr
 from foretrain.report.answer import Finding
 
 _WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"}
@@ -82,8 +84,6 @@ class Trajectory(Finding):
 
     def dataset(self):
         """Return an xarray Dataset with dims `moment`, `noise_scale`, and `source` where free directions were counted."""
-        import xarray as xr
-
         sources = self.by_source()
         data: dict[str, Any] = {"loss": ("moment", self.distance)}
         for name, values in zip(("effective_parameters", "error"), self.effective, strict=True):
@@ -180,8 +180,6 @@ def _doubts(trajectory):
 
 def _loss(outputs, target, loss):
     """Mean squared distance or divergence from other outputs; of whole numbers the cross-entropy."""
-    from scipy.special import log_softmax
-
     if loss == "mse":
         return float(((outputs - target) ** 2).sum(1).mean())
     logs = log_softmax(outputs, axis=1)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS, Claim
+from foretrain.lazy import special
 from foretrain.words import cell_label, count
 
 LEVEL = 0.05
@@ -49,34 +50,30 @@ def p_value(claim: Claim) -> float:
 
     It is at most 0.05 just where the 95% interval of a mean or a fraction gives a verdict.
     """
-    from scipy.special import bdtr, bdtrc, stdtr
-
     if claim.verdict not in (HOLDS, FAILS) or claim.uncertainty is None:
         return 1.0
     (low, high), (floor, ceiling) = claim.uncertainty, claim.allowed
     middle, n = claim.measured, claim.seeds
     if claim.method == "Clopper-Pearson":
         agree = round(middle * n)
-        above = 0.0 if math.isinf(floor) or floor <= 0 else float(bdtrc(agree - 1, n, floor))
-        below = 0.0 if ceiling >= 1 else float(bdtr(agree, n, ceiling))
+        above = 0.0 if floor <= 0 else float(special.bdtrc(agree - 1, n, floor))
+        below = 0.0 if ceiling >= 1 else float(special.bdtr(agree, n, ceiling))
         if claim.verdict == FAILS:
-            above = 1.0 if floor <= 0 else float(bdtr(agree, n, min(floor, 1)))
-            below = 1.0 if ceiling >= 1 else float(bdtrc(agree - 1, n, ceiling))
+            above = 1.0 if floor <= 0 else float(special.bdtr(agree, n, min(floor, 1)))
+            below = 1.0 if ceiling >= 1 else float(special.bdtrc(agree - 1, n, ceiling))
             return 2 * min(above, below)
         return min(1.0, 2 * max(above, below))
     sides = [(middle - floor, middle - low), (ceiling - middle, high - middle)]
     if claim.verdict == FAILS:
         sides = [(floor - middle, high - middle), (middle - ceiling, middle - low)]
         sides = [side for side in sides if side[0] > 0]
-    return max(_level(distance, reach, n, stdtr) for distance, reach in sides)
+    return max(_level(distance, reach, n) for distance, reach in sides)
 
 
-def _level(distance: float, reach: float, n: int, stdtr) -> float:
-    from scipy.special import stdtrit
-
+def _level(distance: float, reach: float, n: int) -> float:
     if reach <= 0 or math.isinf(distance):
         return 0.0
-    return float(2 * stdtr(n - 1, -distance / reach * stdtrit(n - 1, 0.975)))
+    return float(2 * special.stdtr(n - 1, -distance / reach * special.stdtrit(n - 1, 0.975)))
 
 
 def together(claims: Iterable[Claim], level: float = LEVEL) -> set[str]:

@@ -5,6 +5,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from foretrain.words import encodable
 
 _STEERING = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
@@ -32,8 +34,6 @@ def formulas(text: str) -> Any:
     Greek names become letters, ``sigma_0`` and ``B1^2`` get their index, ``x^2`` and ``P^(-3/4)`` their exponent, ``sqrt(M)``
     its sign; a capital before a symbol is one too. Words with an underscore that are no symbol, such as ``init_scale``, stay.
     """
-    from markupsafe import Markup, escape
-
     return Markup(_set(str(escape(text))))
 
 

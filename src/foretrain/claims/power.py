@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.claims.claim import NOT_CLAIMED, Claim
+from foretrain.lazy import special
 
 CHANCE = 0.8  #: chance of a verdict at the number of seeds that is named
 MOST = 10_000  #: a claim that needs more seeds is one that none will settle
@@ -71,8 +72,6 @@ def _of_spread(claim: Claim) -> int | None:
 
     Of samples that all lie at an end of their range a limit is .025^(1/n) of it away.
     """
-    from scipy.special import ndtri, stdtrit
-
     assert claim.uncertainty is not None
     (low, high), (floor, ceiling), middle = claim.uncertainty, claim.allowed, claim.measured
     if floor <= middle <= ceiling:  # both ends have to come inside
@@ -84,16 +83,14 @@ def _of_spread(claim: Claim) -> int | None:
     if claim.method == "bounded mean" and claim.measured in claim.uncertainty:
         shrink = (1 - 0.025 ** (1 / numbers)) / (1 - 0.025 ** (1 / claim.seeds))
     else:
-        shrink = np.sqrt(claim.seeds / numbers) / stdtrit(claim.seeds - 1, 0.975)
-        shrink *= stdtrit(numbers - 1, 0.975) + ndtri(CHANCE)
+        shrink = np.sqrt(claim.seeds / numbers) / special.stdtrit(claim.seeds - 1, 0.975)
+        shrink *= special.stdtrit(numbers - 1, 0.975) + special.ndtri(CHANCE)
     enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
     return int(numbers[enough.argmax()]) if enough.any() else None
 
 
 def _of_fraction(claim: Claim) -> int | None:
     """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval."""
-    from scipy.special import bdtr
-
     floor, ceiling = (min(max(end, 0.0), 1.0) for end in claim.allowed)
     inside = claim.allowed[0] <= claim.measured <= claim.allowed[1]
     for number in _numbers(2):
@@ -103,18 +100,16 @@ def _of_fraction(claim: Claim) -> int | None:
         agree = np.arange(first, min(number, math.ceil(number * claim.measured + reach)) + 1)
         if inside:
             low = (floor == 0) | (_at_least(agree, number, floor) <= 0.025)
-            verdict = low & ((ceiling == 1) | (bdtr(agree, number, ceiling) <= 0.025))
+            verdict = low & ((ceiling == 1) | (special.bdtr(agree, number, ceiling) <= 0.025))
         else:
-            verdict = bdtr(agree, number, floor) < 0.025
+            verdict = special.bdtr(agree, number, floor) < 0.025
             verdict |= _at_least(agree, number, ceiling) < 0.025
-        below = bdtr(first - 1, number, claim.measured) if first else 0.0
-        if verdict @ np.diff(bdtr(agree, number, claim.measured), prepend=below) >= CHANCE:
+        below = special.bdtr(first - 1, number, claim.measured) if first else 0.0
+        if verdict @ np.diff(special.bdtr(agree, number, claim.measured), prepend=below) >= CHANCE:
             return number
     return None
 
 
 def _at_least(agree: np.ndarray, number: int, chance: float) -> np.ndarray:
     """Return the chance of at least so many of a number, each with the same chance."""
-    from scipy.special import bdtrc
-
-    return np.where(agree > 0, bdtrc(np.maximum(agree, 1) - 1, number, chance), 1.0)
+    return np.where(agree > 0, special.bdtrc(np.maximum(agree, 1) - 1, number, chance), 1.0)

@@ -13,6 +13,7 @@ from foretrain.claims import markup, terminal
 from foretrain.claims.claim import Claim
 from foretrain.claims.rows import alike, by_rank, counted, finding, markdown, rows
 from foretrain.errors import argument_error, nearest
+from foretrain.lazy import pd
 from foretrain.words import columns, encodable, print_folded
 
 
@@ -108,8 +109,6 @@ class ClaimTable(Sequence):
 
         Intervals are columns ``_low`` and ``_high``, the axes that cells name columns ``cell_<axis>``.
         """
-        import pandas as pd
-
         records = []
         for claim in self._claims:
             record = asdict(claim)

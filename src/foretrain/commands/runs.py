@@ -180,11 +180,7 @@ COMMANDS = {
     "export": (_export, "write results for other tools"),
 }
 ARGUMENTS = {
-    "run": {
-        "study": STUDY,
-        "--config": "TOML file with parameters; flags take precedence",
-        **_RUN,
-    },
+    "run": {"study": STUDY, "--config": "TOML file with parameters; flags take precedence", **_RUN},
     "sweep": {
         "config": "TOML file: study, fixed parameters, axes, seeds",
         "--emit-sbatch": "print a SLURM array script of so many shards",

@@ -17,6 +17,7 @@ import numpy as np
 from foretrain.degeneracy.folded import layers, steps
 from foretrain.degeneracy.network import Network, Params, examples, forward
 from foretrain.errors import ArgumentError, argument_error, finite_array, nearest
+from foretrain.lazy import jax
 from foretrain.plans.place import place
 
 _BLOCK = 512  # examples whose outputs are computed at a time
@@ -51,20 +52,16 @@ class Function:
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
-        from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
-        pairs, tree = tree_flatten_with_path(self.params)
+        pairs, tree = jax.tree.flatten_with_path(self.params)
         if not pairs:
             raise argument_error("params", "hold at least one array", "holds none")
-        names = tuple(keystr(path, simple=True, separator=".") for path, _ in pairs)
+        names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs)
         leaves = [_float(name, leaf) for name, (_, leaf) in zip(names, pairs, strict=True)]
-        object.__setattr__(self, "params", tree_unflatten(tree, leaves))
+        object.__setattr__(self, "params", jax.tree.unflatten(tree, leaves))
         object.__setattr__(self, "names", names)
 
     @cached_property
     def _leaves(self) -> list[np.ndarray]:
-        import jax
-
         return jax.tree.leaves(self.params)
 
     @property
@@ -78,8 +75,6 @@ class Function:
         Args:
             *prefixes: `layers.1` chooses `layers.1` and all arrays below it, and leaves `layers.10` out.
         """
-        import jax
-
         for prefix in prefixes:
             if not any(_below(name, prefix) for name in self.names):
                 stems = {name.rsplit(".", at)[0] for name in self.names for at in range(3)}
@@ -125,8 +120,6 @@ class Function:
         Raises:
             ArgumentError: They are not finite, not (n, o), or `apply` fails on the batch, with its author's line.
         """
-        import jax
-
         x = self.data(x)
         run, block = jax.jit(self.apply), min(len(x), _BLOCK)
         filled = np.concatenate([x, np.repeat(x[-1:], -len(x) % block, 0)])  # blocks of one shape
@@ -134,8 +127,6 @@ class Function:
         return np.concatenate(parts)[: len(x)]
 
     def _called(self, run, x) -> np.ndarray:
-        import jax
-
         with jax.enable_x64(True):
             double = lambda leaf: jax.numpy.asarray(leaf, "float64")  # noqa: E731
             batch = double(x) if x.dtype.kind == "f" else jax.numpy.asarray(x)
@@ -160,8 +151,6 @@ class Function:
             ArgumentError: It answers the same batch twice in two ways, an example's answer depends on the others, or
                 `network` answers otherwise.
         """
-        import jax
-
         few = self.data(x)[:_FEW]
         alone = self._called(jax.jit(lambda params, x: self.apply(params, x)), few)  # traced anew
         outputs = self.outputs(x)
@@ -219,10 +208,7 @@ def _forward(sections):
 
 
 def check_outputs(
-    function: Function,
-    x: Any,
-    outputs: Any,
-    repairs: Iterable[tuple[str, np.ndarray]] = (),
+    function: Function, x: Any, outputs: Any, repairs: Iterable[tuple[str, np.ndarray]] = ()
 ) -> Function:
     """The function, if it gives the outputs that its network gave: to rounding of their precision.
 

@@ -19,6 +19,7 @@ from foretrain.degeneracy.function import Function, function_of
 from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
 from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument
+from foretrain.lazy import eqx, jax, jnp
 from foretrain.tasks.array_files import read_npz
 
 PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
@@ -55,9 +56,6 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
     Raises:
         ArgumentError: It is another module, or a layer gives no vector.
     """
-    import equinox as eqx
-    import jax
-
     if isinstance(model, eqx.nn.MLP):
         inner, last = eqx.nn.Lambda(model.activation), eqx.nn.Lambda(model.final_activation)
         chain = [step for layer in model.layers for step in (layer, inner)]
@@ -88,9 +86,6 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
 
 def _name(layer) -> str | None:
     """Return the name of a layer that is a nonlinearity, `identity` for one that does nothing, None for other layers."""
-    import equinox as eqx
-    import jax.numpy as jnp
-
     if isinstance(layer, eqx.nn.Identity | eqx.nn.Dropout):
         return "identity"
     if not isinstance(layer, eqx.nn.Lambda):
@@ -101,22 +96,17 @@ def _name(layer) -> str | None:
 
 def _own(layer):
     """Return any module as a section of its own, and its leaves by their place in it."""
-    import equinox as eqx
-    from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
     params, rest = eqx.partition(eqx.nn.inference_mode(layer), eqx.is_inexact_array)
-    pairs, tree = tree_flatten_with_path(params)
-    names = [keystr(path, simple=True, separator=".") for path, _ in pairs]
+    pairs, tree = jax.tree.flatten_with_path(params)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs]
 
     def apply(params, f):
-        return eqx.combine(tree_unflatten(tree, [params[name] for name in names]), rest)(f)
+        return eqx.combine(jax.tree.unflatten(tree, [params[name] for name in names]), rest)(f)
 
     return Section(apply), dict(zip(names, (leaf for _, leaf in pairs), strict=True))
 
 
 def _flat(model):
-    import equinox as eqx
-
     if not isinstance(model, eqx.nn.Sequential):
         return [model]
     return [layer for child in model.layers for layer in _flat(child)]
@@ -250,11 +240,17 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
         raise argument_error("model", rule, f"is {path.name}")
     if not path.is_file():
         raise argument_error("model", "be a file", f"{path} is not there")
-    return _safetensors(path) if ending == ".safetensors" else _npz(path)
+    if ending == ".safetensors":
+        return _safetensors(path)
+    try:
+        return read_npz(path)
+    except StoreError as error:
+        rule, got = "be a whole .npz file of arrays alone", str(error)
+        repair = _CONVERT if "pickled" in got else ""
+        raise argument_error("model", rule, got.rstrip("."), repair) from None
 
 
 def _safetensors(path):
-    import jax.numpy as jnp
     from safetensors import SafetensorError, deserialize
 
     try:
@@ -273,24 +269,12 @@ def _safetensors(path):
     return arrays
 
 
-def _npz(path):
-    try:
-        return read_npz(path)
-    except StoreError as error:
-        rule, got = "be a whole .npz file of arrays alone", str(error)
-        repair = _CONVERT if "pickled" in got else ""
-        raise argument_error("model", rule, got.rstrip("."), repair) from None
-
-
 def of_equinox(module: Any, x: Any) -> Function:
     """Return the function of an Equinox module of one example, in inference mode; a chain of vectors has its `network`.
 
     Raises:
         ArgumentError: As `Function.check`.
     """
-    import equinox as eqx
-    import jax
-
     if not callable(module):
         raise argument_error("model", "be an Equinox module", f"is {type(module).__name__}")
     params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
@@ -310,8 +294,6 @@ def check_collections(name: str, weights: Any) -> None:
     Raises:
         ArgumentError: They hold a collection beside ``params``, or a variable of `flax.nnx` other than a `Param`.
     """
-    import jax
-
     nnx, others = sys.modules.get("flax.nnx"), set()
     if isinstance(weights, Mapping) and "params" in weights:
         others = {str(key) for key in weights} - {"params"}

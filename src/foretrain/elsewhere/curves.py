@@ -18,6 +18,7 @@ from os import PathLike
 import numpy as np
 
 from foretrain.errors import ForetrainError, StoreError, argument_error, nearest, path_argument
+from foretrain.lazy import pd
 
 STEPS = "step steps _step global_step trainer/global_step train/global_step iteration iter".split()
 EPOCHS = "epoch epochs train/epoch".split()
@@ -105,8 +106,6 @@ def _losses_at(steps, curve) -> list[float]:
 
 def _table(path):
     """Return the table of a file as a pandas DataFrame of text."""
-    import pandas as pd  # comes with xarray
-
     kind = path.suffix.lower()
     if kind not in TABLES:
         rule = f"be a file that ends in {', '.join(TABLES)}"
@@ -219,8 +218,6 @@ def _unclear(argument, names):
 
 def _gaps(table, first, second) -> set[float]:
     """Return the differences of two columns where both have a number, which are two rows or more."""
-    import pandas as pd
-
     both = table.reindex(columns=[first, second]).apply(pd.to_numeric, errors="coerce").dropna()
     return {float(gap) for gap in both[first] - both[second]} if len(both) > 1 else set()
 

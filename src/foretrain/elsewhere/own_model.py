@@ -23,6 +23,7 @@ from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere import adapters
 from foretrain.errors import argument_error, nearest, path_argument
+from foretrain.lazy import eqx, jax
 from foretrain.plans.place import place
 from foretrain.plans.python_file import neighbours, run_file
 from foretrain.streams import key as stream_key
@@ -129,7 +130,7 @@ def function_from(model: Any, x: np.ndarray, layers: Sequence[str] | None = None
     Raises:
         ArgumentError: It is none of them, or fails on the data.
     """
-    torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
+    torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         from foretrain.elsewhere.torch_reader import of_torch
 
@@ -142,7 +143,7 @@ def function_from(model: Any, x: np.ndarray, layers: Sequence[str] | None = None
     if isinstance(model, tuple) and len(model) == 2 and callable(model[0]):
         adapters.check_collections("params", model[1])
         return function_of(*model, x)
-    if equinox is not None and isinstance(model, equinox.Module):
+    if "equinox" in sys.modules and isinstance(model, eqx.Module):
         return adapters.of_equinox(model, x)
     rule = "be a PyTorch or Equinox module, or (apply, params)"
     raise argument_error("model", rule, f"is {type(model).__name__}")
@@ -272,7 +273,7 @@ def _drawn_anew(torch, module, x, layers) -> OwnModel:
 
 def _evaluation(model, x) -> tuple[str, ...]:
     """Return lines that name what of a module acts otherwise in training, and buffers that are no weights."""
-    torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
+    torch = sys.modules.get("torch")
     off, still, buffers = [], [], []
     if torch is not None and isinstance(model, torch.nn.Module):
         from foretrain.elsewhere.torch_reader import acts_otherwise
@@ -288,13 +289,13 @@ def _evaluation(model, x) -> tuple[str, ...]:
         buffers = [name for name in named if (name.rpartition(".")[0] or "it") not in still]
         if not (off or still) and acts_otherwise(model, x):
             off.append("by no layer that is known")
-    elif equinox is not None and isinstance(model, equinox.Module):
-        from jax.tree_util import keystr, tree_leaves_with_path
-
-        kind = equinox.nn.Dropout
-        nodes = tree_leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))
+    elif "equinox" in sys.modules and isinstance(model, eqx.Module):
+        kind = eqx.nn.Dropout
+        nodes = jax.tree.leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))
         dropouts = [(path, node) for path, node in nodes if isinstance(node, kind) and node.p]
-        off = [keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts]
+        off = [
+            jax.tree_util.keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts
+        ]
     parts = [f"dropout is off ({', '.join(off)})"] * bool(off)
     parts += [f"normalisation has its stored moments, no batch's ({', '.join(still)})"] * bool(
         still
@@ -316,16 +317,12 @@ def _weights(model) -> Any:
         return {name: leaf.detach().cpu().double().numpy() for name, leaf in named}
     if isinstance(model, tuple):
         return model[1]
-    import equinox
-
-    return equinox.partition(equinox.nn.inference_mode(model), equinox.is_inexact_array)[0]
+    return eqx.partition(eqx.nn.inference_mode(model), eqx.is_inexact_array)[0]
 
 
 @contextmanager
 def _seeded(torch, key) -> Iterator[None]:
     """Make PyTorch's random numbers a function of a JAX key, and restore their state afterwards."""
-    import jax
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(jax.random.bits(key, dtype="uint32")))
         yield

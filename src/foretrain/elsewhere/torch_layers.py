@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.degeneracy.network import Network, Section, dense, network_of
@@ -222,8 +223,6 @@ def _linear(graph, params, begin, end) -> Part | None:
 
 def _pointwise(graph, begin, end) -> str | None:
     """Return the name of the coordinate-wise nonlinearity of a step without parameters; None if it is no such step."""
-    import jax
-
     _, names = _between(graph, begin, end)
     shape = _shape(graph, begin)
     if names or (begin is graph.input and symbols(graph)) or _shape(graph, end) != shape:

@@ -9,7 +9,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
+import torch  # pyright: ignore[reportMissingImports]
 
 from foretrain.degeneracy.function import Function, check_outputs
 from foretrain.elsewhere.aten import OPERATIONS, operation
@@ -36,8 +38,6 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
             was read does not answer as the module does; no parameter requires a gradient, or `layers` are named and some do
             not.
     """
-    import torch  # pyright: ignore[reportMissingImports]
-
     if not isinstance(module, torch.nn.Module):
         raise argument_error("model", "be a torch.nn.Module", f"is {type(module).__name__}")
     x = finite_array("x", x)
@@ -81,8 +81,6 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
 
 def acts_otherwise(module: Any, x: Any) -> bool:
     """Return True if a module answers otherwise in PyTorch's training: by chance, by the batch, or by a rule of its own."""
-    import torch  # pyright: ignore[reportMissingImports]
-
     module, batch = _copied(module, np.asarray(x)[:_BLOCK])
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         still = module(batch)
@@ -91,8 +89,6 @@ def acts_otherwise(module: Any, x: Any) -> bool:
 
 def _copied(module, x):
     """Return a copy of a module in evaluation, half precisions widened, and its batch."""
-    import torch  # pyright: ignore[reportMissingImports]
-
     module = copy.deepcopy(module).cpu().eval()
     if any(leaf.dtype.itemsize == 2 for leaf in (*module.parameters(), *module.buffers())):
         module = module.float()  # bfloat16 and float16
@@ -104,8 +100,6 @@ class _Graph:
     """An exported module: nodes in order, and the value of each from those before it."""
 
     def __init__(self, module, example):
-        import torch  # pyright: ignore[reportMissingImports]
-
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of PyTorch about itself
@@ -134,7 +128,6 @@ class _Graph:
 
     def apply(self, params, x):
         """Return outputs (n, o) of a batch."""
-        import jax
 
         def alone(row):
             outputs = self.value(params, {self.input: row[None]}, self.nodes, self.output)

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from foretrain.engine.cores import processor
+from foretrain.lazy import jax
 from foretrain.machine import cache_folder
 from foretrain.results.files import write_atomic, written_at
 
@@ -32,8 +33,6 @@ class CompilationCache:
     """
 
     def __init__(self):
-        import jax
-
         self._misses = 0  # programs that were compiled and are not published
         self._known: set[str] = set()  # names, as JAX knows them, of what is linked or published
         jax.monitoring.register_event_listener(self._count)
@@ -102,7 +101,6 @@ class CompilationCache:
 @contextmanager
 def program_cache() -> Iterator[None]:
     """Context in which this process keeps its programs, too, unless JAX has been told of a folder for them."""
-    import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
     before = {name: value for name, value in jax.config.values.items() if "cache" in name}

@@ -9,17 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foretrain.engine.sweep import Execution, execute
 from foretrain.errors import ForetrainError, not_installed
+from foretrain.lazy import distributed
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.decode import line
 from foretrain.results.lock import LockedError
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 _CONNECT_S = 6.0  # a scheduler that lives answers within milliseconds
 _LOCK_WAIT_S = 120.0  # in which a shard whose client was killed ends its task, or is left to it
@@ -39,20 +37,20 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
             time.sleep(1.0)
 
 
-def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
+def connected(scheduler: str, timeout: float = _CONNECT_S) -> "distributed.Client":
     """A client of a dask scheduler, to be closed by the caller (it is a context manager).
 
     Raises:
         ForetrainError: the package is missing, or no scheduler answers within the time (and at most 1 s more).
     """
     try:
-        from distributed import Client
+        connect = distributed.Client
     except ImportError:
         raise not_installed("A scheduler", "dask.distributed", "distributed") from None
     reason = _refusal(scheduler, timeout)
     if reason is None:
         try:
-            return Client(scheduler, timeout=timeout, set_as_default=False)
+            return connect(scheduler, timeout=timeout, set_as_default=False)
         except Exception as error:
             reason = line(error) or type(error).__name__
     raise ForetrainError(
@@ -85,20 +83,17 @@ def _refusal(scheduler: str, timeout: float) -> str | None:
 
 async def _greet(scheduler: str, timeout: float) -> None:
     """Ask an address who it is; raises whatever goes wrong, and ValueError if it is no scheduler."""
-    from distributed import Security
-    from distributed.comm.addressing import resolve_address
-    from distributed.core import rpc
-
-    resolve_address(scheduler)  # an unknown name fails here at once instead of being tried again
-    secrets = Security().get_connection_args("client")
-    async with rpc(scheduler, timeout=timeout, connection_args=secrets) as remote:
+    # An unknown name fails here at once instead of being tried again.
+    distributed.comm.addressing.resolve_address(scheduler)
+    secrets = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(scheduler, timeout=timeout, connection_args=secrets) as remote:
         identity: Any = await remote.identity()
     if "workers" not in identity:
         raise ValueError(f"it is a {identity.get('type')}, not a scheduler")
 
 
 def execute_on(
-    client: "Client",
+    client: "distributed.Client",
     plan: Plan,
     folder: Path,  # folder of the results, at the same path on all machines
     *,
@@ -109,8 +104,6 @@ def execute_on(
 
     A task on a lost worker is tried again up to five times; a shard that fails for good is a `ForetrainError`.
     """
-    from distributed import as_completed
-
     threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
     parts = max(1, 4 * threads)
     where = plan.as_dict(), str(folder.resolve())
@@ -119,7 +112,7 @@ def execute_on(
         for part in range(1, parts + 1)
     ]
     done = []
-    for future in as_completed(futures, loop=client.loop):
+    for future in distributed.as_completed(futures, loop=client.loop):
         try:
             done.append(future.result())
         except Exception as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from foretrain.lazy import jax
 from foretrain.machine import available_cores
 
 CPU, GPU = "cpu", "gpu"
@@ -126,8 +127,6 @@ def pin(core: int) -> None:
 
 def device() -> str:
     """Return the device of JAX in words: kind, processor, number of cores, system."""
-    import jax
-
     backend, kind = jax.default_backend(), jax.devices()[0].device_kind
     if backend == "cpu":
         name = " ".join(processor("model name").split()) or "unknown processor"

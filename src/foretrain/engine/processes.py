@@ -20,6 +20,7 @@ from typing import Any
 from foretrain.engine.cores import CPU, Place, device, pin
 from foretrain.engine.places import environment
 from foretrain.errors import argument_error
+from foretrain.lazy import jax
 from foretrain.machine import available_cores
 from foretrain.plans import catalogue
 from foretrain.plans.author import words
@@ -138,8 +139,6 @@ def check_can_run_here() -> None:
     """Refuse to run in a process whose JAX has started on several cores."""
     if not _jax_runs() or len(available_cores()) == 1:
         return
-    import jax
-
     if jax.default_backend() == "cpu":
         rule = "be at least 1 where JAX already runs on several cores"
         repair = "Try `workers=1`, or start the process with `taskset -c 0`."

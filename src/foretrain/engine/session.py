@@ -38,6 +38,7 @@ from foretrain.engine.host import Host, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
+from foretrain.lazy import jax
 from foretrain.machine import free_memory, memory_limited, peak_memory
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
@@ -62,8 +63,6 @@ class Session:
     def __init__(self, setup: dict, say: Callable[[dict], None]):
         self._setup, self._folder = setup, Path(setup["folder"])
         self._study = catalogue.restore(setup["study"])
-        import jax
-
         self.backend = jax.default_backend()
         if setup["backend"] == GPU and self.backend == CPU:
             raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")

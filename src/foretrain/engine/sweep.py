@@ -40,7 +40,7 @@ def execute(
     shard: tuple[int, int] = (1, 1),
     keep_state: str = "no",
     again: Collection[str] = (),
-    claimed: Callable[[], None] | None = None,
+    claimed: Callable[[], object] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Execution:
     """Run what the folder does not hold yet of a plan, or of one shard of it.

@@ -7,6 +7,7 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Program, completed
+from foretrain.lazy import jax
 from foretrain.plans.card import StudyError
 from foretrain.plans.study import Study
 
@@ -15,8 +16,6 @@ def traced(
     study: Study, p: Any, make_inputs: Callable[[], dict[str, Any]]
 ) -> dict[str, tuple[int, ...]]:
     """Return name to shape of all that a program observes or ends with, -1 for ``step`` in front, from inputs of the run."""
-    import jax
-
     from foretrain.engine.sizes import shapes_of
 
     def shapes(tree: Any) -> list[str]:

@@ -130,10 +130,6 @@ class CornerRuns:
     def train_part(self, simulations: Sequence[Simulation], part: tuple[int, int] = (1, 1)) -> bool:
         """Train what the folder lacks of the i-th of n parts of simulations; return True if it holds all of all parts then."""
         plan, again, left = self._left(simulations)
-
-        def claimed() -> None:
-            home.record(self.folder, self._whole(plan))
-
         here = _runs_here(self._seconds(left) / part[1])
         with ExitStack() as stack:
             tell = stack.enter_context(stages(quiet=self.quiet))
@@ -146,7 +142,7 @@ class CornerRuns:
                 on=None if here else ("cpu" if jax.default_backend() == "cpu" else "gpu"),
                 shard=part,
                 again=again,
-                claimed=claimed,
+                claimed=lambda: home.record(self.folder, self._whole(plan)),
                 progress=None if self.quiet else shown(tell),
             )
         self._read({run.identity: run.parameters for run in runs(plan)})

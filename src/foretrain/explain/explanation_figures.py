@@ -19,23 +19,24 @@ _CORNERS = (
 _COLOURS = dict(zip(Corner._fields, "vermillion green purple orange sky".split(), strict=True))
 
 
+@style()
 def run_and_parts(explanation: Explanation, measured: CurveComparison | None) -> Drawing:
     """Draw losses of the run with its prediction, and Shapley's values over time, for training and test."""
-    with style():
-        shares = [explanation.shares, *filter(None, [explanation.test_shares])]
-        losses = [explanation.train, *filter(None, [explanation.test])]
-        figure, axes = panels(2, len(shares), height=6.4, sharex=True, squeeze=False)
-        for column, (curves, parts) in enumerate(zip(losses, shares, strict=True)):
-            _losses(axes[0, column], explanation, curves, column)
-            if column == 0 and measured is not None:
-                measured_line(axes[0, 0], measured)
-            _parts(axes[1, column], explanation, parts)
-        for ax, name in zip(axes[0], ("training", "test"), strict=False):
-            ax.set(ylabel=f"Loss, {name}")
-        axes[1, 0].set(ylabel="Part of the gap,\nover the loss at the start")
-        return finished(figure, "The run, and the parts of its gap", _caption(explanation))
+    shares = [explanation.shares, *filter(None, [explanation.test_shares])]
+    losses = [explanation.train, *filter(None, [explanation.test])]
+    figure, axes = panels(2, len(shares), height=6.4, sharex=True, squeeze=False)
+    for column, (curves, parts) in enumerate(zip(losses, shares, strict=True)):
+        _losses(axes[0, column], explanation, curves, column)
+        if column == 0 and measured is not None:
+            measured_line(axes[0, 0], measured)
+        _parts(axes[1, column], explanation, parts)
+    for ax, name in zip(axes[0], ("training", "test"), strict=False):
+        ax.set(ylabel=f"Loss, {name}")
+    axes[1, 0].set(ylabel="Part of the gap,\nover the loss at the start")
+    return finished(figure, "The run, and the parts of its gap", _caption(explanation))
 
 
+@style()
 def every_corner(explanation: Explanation) -> Drawing:
     """Draw training losses of all corners, a panel for each kind of steps and batches."""
     own = [corner for corner in explanation.train if corner.output]
@@ -43,19 +44,18 @@ def every_corner(explanation: Explanation) -> Drawing:
     rows = -(-len(kinds) // 2)
     colours = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion")]
     at, top = np.maximum(explanation.at, 0.5), 2 * explanation.train[explanation.run][:, 0].mean()
-    with style():
-        figure, axes = panels(rows, 2, height=2.9 * rows, squeeze=False)
-        for ax, kind in zip(axes.flat, kinds, strict=False):
-            members = [corner for corner in own if (corner.step, corner.batches) == kind]
-            for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
-                network, _, steps = corner_name(explanation.training, corner).partition(", ")
-                curve = np.fmin(explanation.train[corner].mean(0), top)
-                ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
-                ax.set_title(steps, loc="left", fontsize=11)
-            ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
-        for ax in axes.flat[len(kinds) :]:
-            ax.remove()
-        return finished(figure, "Every corner", _CORNERS, 4)
+    figure, axes = panels(rows, 2, height=2.9 * rows, squeeze=False)
+    for ax, kind in zip(axes.flat, kinds, strict=False):
+        members = [corner for corner in own if (corner.step, corner.batches) == kind]
+        for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
+            network, _, steps = corner_name(explanation.training, corner).partition(", ")
+            curve = np.fmin(explanation.train[corner].mean(0), top)
+            ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
+            ax.set_title(steps, loc="left", fontsize=11)
+        ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
+    for ax in axes.flat[len(kinds) :]:
+        ax.remove()
+    return finished(figure, "Every corner", _CORNERS, 4)
 
 
 def _losses(ax, explanation, curves, column):
@@ -95,21 +95,21 @@ def _caption(explanation):
     )
 
 
+@style()
 def measured_and_expected(comparison: CurveComparison) -> Drawing:
     """Draw the measured runs over the theories."""
-    with style():
-        figure, ax = panels(height=4.4)
-        curves, nearest = comparison.curves, comparison.nearest
-        shown = [name for name in curves if name == nearest or not name.startswith("explained")]
-        for place, name in enumerate(shown):
-            losses = curves[name]
-            line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
-            curve = np.fmin(losses.mean(0), 2 * losses[:, 0].mean())
-            ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)
-        measured_line(ax, comparison)
-        ax.set(xlabel="Step", ylabel="Loss, training", xscale="log", ylim=(0, None))
-        caption = "Measured runs, and means over starts of what was predicted, the training itself, and the nearest theory."
-        return finished(figure, "Measured and expected", caption)
+    figure, ax = panels(height=4.4)
+    curves, nearest = comparison.curves, comparison.nearest
+    shown = [name for name in curves if name == nearest or not name.startswith("explained")]
+    for place, name in enumerate(shown):
+        losses = curves[name]
+        line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
+        curve = np.fmin(losses.mean(0), 2 * losses[:, 0].mean())
+        ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)
+    measured_line(ax, comparison)
+    ax.set(xlabel="Step", ylabel="Loss, training", xscale="log", ylim=(0, None))
+    caption = "Measured runs, and means over starts of what was predicted, the training itself, and the nearest theory."
+    return finished(figure, "Measured and expected", caption)
 
 
 def measured_line(ax: Any, comparison: CurveComparison) -> None:

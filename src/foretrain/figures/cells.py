@@ -42,6 +42,7 @@ class _Panel:
     fixed: tuple[str, ...]  # axes that the claim's cells name and that are not drawn
 
 
+@style()
 def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
 
@@ -57,19 +58,18 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    with style():
-        figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)
-        for ax in grid.ravel()[len(drawn) :]:
-            ax.set_visible(False)
-        for ax, panel in zip(grid.ravel(), drawn, strict=False):
-            (_map if len(panel.along) == 2 else _curve)(ax, panel)
-            log_ticks(ax)
-            wide = 33 if columns == 2 else 66
-            statement = next(iter(panel.claims.values())).statement
-            words = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
-            title = "\n".join([*textwrap.wrap(panel.id, wide), *words]).replace("$", r"\$")
-            ax.set_title(title, loc="left", fontsize=10.5, pad=9)
-        legend_below(figure)
+    figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)
+    for ax in grid.ravel()[len(drawn) :]:
+        ax.set_visible(False)
+    for ax, panel in zip(grid.ravel(), drawn, strict=False):
+        (_map if len(panel.along) == 2 else _curve)(ax, panel)
+        log_ticks(ax)
+        wide = 33 if columns == 2 else 66
+        statement = next(iter(panel.claims.values())).statement
+        words = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
+        title = "\n".join([*textwrap.wrap(panel.id, wide), *words]).replace("$", r"\$")
+        ax.set_title(title, loc="left", fontsize=10.5, pad=9)
+    legend_below(figure)
     return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
 
 

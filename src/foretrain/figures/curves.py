@@ -54,6 +54,7 @@ _REST = " Both lie on each other: what is left of each run is drawn below."
 _BELOW = f" What is below {_DEEPEST:g} of the largest value is rounding and lies below the axis."
 
 
+@style()
 def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
     """Draw the curves of a grid.
 
@@ -65,8 +66,7 @@ def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
         Name of each variable to its drawing, the loss first: those with a dim ``step`` that `grid.theory` and
         `grid.simulation` share; where they share none, those of the simulation. At most six.
     """
-    with style():
-        return {name: _figure(grid, name) for name in curve_names(grid, names)[:_FIGURES]}
+    return {name: _figure(grid, name) for name in curve_names(grid, names)[:_FIGURES]}
 
 
 def _figure(grid, name: str) -> Drawing:

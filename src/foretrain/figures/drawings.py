@@ -145,7 +145,8 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     if panel.x in ("time", "step"):
         setp(ax.get_lines(), path_effects=[Smooth()])
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
-        ends = min(line.x.min() for line in board.lines), max(map(_reach, board.lines))
+        tops = (of.x[np.isfinite(of.samples).any(0)].max(initial=of.x.min()) for of in board.lines)
+        ends = min(line.x.min() for line in board.lines), max(tops)
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)
     if columns:
@@ -184,10 +185,6 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         shown = [ax for ax in row if ax.get_visible()]
         for ax in np.delete(shown, len(shown) // 2):
             ax.set_xlabel("")
-
-
-def _reach(line: Line) -> float:
-    return line.x[np.isfinite(line.samples).any(0)].max(initial=line.x.min())
 
 
 def _draw_line(ax, panel: Panel, line: Line, shift: float | None) -> None:

@@ -7,8 +7,8 @@ Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as outlin
 import io
 import textwrap
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from string import ascii_lowercase
 from typing import Any
@@ -85,11 +85,13 @@ _SETTINGS = {
 _LEFT = {"backend", "backend_fallback", "interactive"}  # how a session shows figures is its own
 
 
-def style() -> AbstractContextManager:
-    """Context in which figures are made and saved, the same whatever a user's settings are."""
+@contextmanager
+def style() -> Iterator[None]:
+    """Context, and decorator, in which figures are made and saved, the same whatever a user's settings are."""
     default = {name: mpl.rcParamsDefault[name] for name in mpl.rcParamsDefault if name not in _LEFT}
     settings: dict[Any, Any] = {**default, **_SETTINGS}
-    return mpl.rc_context(settings)
+    with mpl.rc_context(settings):
+        yield
 
 
 class _ShownFigure(Figure):

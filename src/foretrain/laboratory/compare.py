@@ -7,9 +7,9 @@ from foretrain.claims.rows import Row, rows
 from foretrain.errors import path_argument
 from foretrain.provenance.seal import judge_of
 from foretrain.report.answer import Finding
+from foretrain.report.sections import exact
 from foretrain.results.root import warnings
 from foretrain.results.summary import Summary, read_summary
-from foretrain.words import number
 
 ABSENT = "-"
 
@@ -60,8 +60,7 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
 
 
 def _facts(summary: Summary) -> dict[str, str]:
-    config = {name: _value(value) for name, value in summary.config.items()}
-    config |= {name: ", ".join(map(_value, values)) for name, values in summary.axes.items()}
+    config = {name: exact(value) for name, value in (summary.config | summary.axes).items()}
     seal = summary.looks[-1].get("seal", {}) if summary.looks else {}
     return {
         "study": summary.study,
@@ -75,10 +74,6 @@ def _facts(summary: Summary) -> dict[str, str]:
         **{f"version of {name}": str(text) for name, text in summary.versions.items()},
         "device": summary.device or ABSENT,
     }
-
-
-def _value(value) -> str:
-    return "none" if value is None else number(value, digits=None)
 
 
 def verdict_words(row: Row | None) -> str:

@@ -91,33 +91,33 @@ def _numbers(comparison):
     }
 
 
+@style()
 def _draw(judged, shown) -> Drawing:
     """Draw what was measured in both results for each sentence, on the scale of what it allows."""
     plots = {
         name: forest([claim for side in judged for claim in side.get(name, ())]) for name in shown
     }
     colours = dict(zip(_SIDES, (PALETTE["blue"], PALETTE["vermillion"]), strict=True))
-    with style():
-        figure, ax = panels(height=1.2 + 0.4 * max(len(shown), 1))
-        for y, (name, plot) in enumerate(plots.items()):
-            if plot is None:
-                continue
-            if plot.allowed is not None:
-                ax.barh(y, plot.allowed[1] - plot.allowed[0], 0.8, plot.allowed[0], color="0.9")
-            finite = sum(math.isfinite(claim.measured) for claim in judged[0].get(name, ()))
-            for place, mark in enumerate(plot.marks):
-                side = _SIDES[place >= finite]
-                height = y + (0.15 if place >= finite else -0.15)
-                ax.plot([mark.low, mark.high], [height] * 2, color=colours[side], linewidth=1.5)
-                ax.plot(mark.at, height, "o", color=colours[side], label=side)
-        ax.set_yticks(range(len(shown)), shown)
-        ax.set(xlim=(0, 100), ylim=(max(len(shown), 1) - 0.5, -0.5), xticks=[], xlabel="Measured")
-        return finished(
-            figure,
-            "Measured in both",
-            "Measured values with their intervals, of each sentence on a scale of its own, in all its cells; grey is what it "
-            "allows.",
-        )
+    figure, ax = panels(height=1.2 + 0.4 * max(len(shown), 1))
+    for y, (name, plot) in enumerate(plots.items()):
+        if plot is None:
+            continue
+        if plot.allowed is not None:
+            ax.barh(y, plot.allowed[1] - plot.allowed[0], 0.8, plot.allowed[0], color="0.9")
+        finite = sum(math.isfinite(claim.measured) for claim in judged[0].get(name, ()))
+        for place, mark in enumerate(plot.marks):
+            side = _SIDES[place >= finite]
+            height = y + (0.15 if place >= finite else -0.15)
+            ax.plot([mark.low, mark.high], [height] * 2, color=colours[side], linewidth=1.5)
+            ax.plot(mark.at, height, "o", color=colours[side], label=side)
+    ax.set_yticks(range(len(shown)), shown)
+    ax.set(xlim=(0, 100), ylim=(max(len(shown), 1) - 0.5, -0.5), xticks=[], xlabel="Measured")
+    return finished(
+        figure,
+        "Measured in both",
+        "Measured values with their intervals, of each sentence on a scale of its own, in all its cells; grey is what it "
+        "allows.",
+    )
 
 
 def _sections(comparison, judged) -> str:

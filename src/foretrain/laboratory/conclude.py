@@ -40,12 +40,7 @@ from foretrain.vocabulary import MISSING, OUTCOMES
 
 @threadpool_limits.wrap(limits=1)  # more threads wait for each other where cores are busy
 def conclude(
-    folder: Path,
-    plan: Plan,
-    device: str,
-    *,
-    tell: Tell = silent,
-    theory: TheoryOf = theory_of,
+    folder: Path, plan: Plan, device: str, *, tell: Tell = silent, theory: TheoryOf = theory_of
 ) -> StudyResult:
     """Fold what was run, predict, judge, and write store, summary, figures and page.
 
@@ -168,10 +163,7 @@ class _Writing:
             claims=tuple(claims),
             problems=tuple(problem.line for problem in problems),
             looks=tuple(looks),
-            remarks=(
-                *remarks(manifest.get("seal"), looks),
-                *unnamed(manifest.get("reads", [])),
-            ),
+            remarks=(*remarks(manifest.get("seal"), looks), *unnamed(manifest.get("reads", []))),
             seal=manifest.get("seal", {}),
             history=tuple(manifest.get("history", ())),
             command=shlex.join(command(plan)),

@@ -20,6 +20,7 @@ from foretrain.networks.gated import INITIAL_LAWS
 from foretrain.predict.from_random import DRAWS, expected_from_random, growing_strengths
 from foretrain.predict.prediction import DECOUPLED, Prediction, Ranking
 from foretrain.predict.reduced import check_size, edge_strengths, reduced_prediction
+from foretrain.predict.training import train_beside
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 from foretrain.tasks.statistics import gather_statistics
@@ -122,8 +123,12 @@ def predict(
         raise argument_error("init_law", rule, "is decoupled", repair)
     if unequal and not decoupled:
         raise argument_error("init_law", "be decoupled where edges start unequal", f"is {init_law}")
-    graph = _graph(graph)
-    data = _data(data, graph)
+    if not isinstance(graph, Graph):
+        graph = graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
+    if not isinstance(data, GatedData):
+        data = load_gated_data(data, graph)
+    elif data.graph != graph:
+        raise argument_error("data", "be made for `graph`", "is made for another graph")
     statistics = gather_statistics(data)
     check_size(statistics)
     reduction = find_reduction(statistics, approximate=True)
@@ -143,8 +148,6 @@ def predict(
     draws = DRAWS * seeds
     prediction = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
     if train:
-        from foretrain.predict.training import train_beside
-
         prediction = train_beside(prediction, data, seeds, learning_rate, tell)
     return prediction
 
@@ -202,20 +205,6 @@ def _all(candidates: Mapping[str, tuple[Any, Any]], options: Mapping[str, Any]) 
         except ReductionError as error:
             raise ReductionError(f"Candidate `{label}`: {error}") from None
     return predictions
-
-
-def _graph(graph: Graph | Mapping | str | PathLike) -> Graph:
-    if isinstance(graph, Graph):
-        return graph
-    return graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
-
-
-def _data(data: GatedData | str | PathLike, graph: Graph) -> GatedData:
-    if isinstance(data, GatedData):
-        if data.graph != graph:
-            raise argument_error("data", "be made for `graph`", "is made for another graph")
-        return data
-    return load_gated_data(data, graph)
 
 
 def _no_reduction(data: GatedData, reduction: Reduction) -> ReductionError:

@@ -48,19 +48,9 @@ def start_words(prediction: Prediction) -> str:
     return f"random weights, {entries[prediction.law]}"
 
 
+@style()
 def draw_prediction(prediction: Prediction) -> Drawing:
     """Draw the expected loss, and the times at which modes are learned."""
-    with style():
-        return _prediction(prediction)
-
-
-def draw_ranking(ranking: Ranking) -> Drawing:
-    """Draw the expected losses of all candidates."""
-    with style():
-        return _ranking(ranking)
-
-
-def _prediction(prediction: Prediction) -> Drawing:
     figure, (loss, modes) = panels(2, height=6.8)
     if prediction.drawn is None:
         loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
@@ -132,7 +122,9 @@ def _random_caption(prediction: Prediction) -> str:
     )
 
 
-def _ranking(ranking: Ranking) -> Drawing:
+@style()
+def draw_ranking(ranking: Ranking) -> Drawing:
+    """Draw the expected losses of all candidates."""
     figure, ax = panels()
     end = max(prediction.times[-1] for prediction in ranking.predictions)
     for place, prediction in enumerate(ranking.predictions):
@@ -140,8 +132,8 @@ def _ranking(ranking: Ranking) -> Drawing:
         # Beyond its horizon nothing changes any more.
         times, losses = np.append(times, max(end, times[-1])), np.append(losses, losses[-1])
         inside = times <= end
-        style = {"color": COLOURS[place % len(COLOURS)], "linestyle": _DASHES[place % 3]}
-        ax.plot(times[inside], losses[inside], label=f"{place + 1}. {prediction.label}", **style)
+        look = {"color": COLOURS[place % len(COLOURS)], "linestyle": _DASHES[place % 3]}
+        ax.plot(times[inside], losses[inside], label=f"{place + 1}. {prediction.label}", **look)
     ax.axhline(ranking.target_loss, color=INK, linewidth=0.8, linestyle=":")
     ax.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, end))
     ax.legend()
@@ -156,12 +148,6 @@ def _ranking(ranking: Ranking) -> Drawing:
 def is_drawn(prediction: Prediction) -> bool:
     """Return True where a graph has at most 40 nodes."""
     return len(prediction.reduction.graph.nodes) <= _MOST_NODES
-
-
-def draw_graph(prediction: Prediction) -> Drawing:
-    """Draw the graph of a prediction."""
-    with style():
-        return _draw(prediction.reduction.graph, _kinds(prediction), prediction.label)
 
 
 def _kinds(prediction: Prediction) -> dict[str, str]:
@@ -182,7 +168,10 @@ def _kinds(prediction: Prediction) -> dict[str, str]:
     }
 
 
-def _draw(graph: Graph, kinds: dict[str, str], label: str) -> Drawing:
+@style()
+def draw_graph(prediction: Prediction) -> Drawing:
+    """Draw the graph of a prediction."""
+    graph, kinds = prediction.reduction.graph, _kinds(prediction)
     places = _places(graph)
     tallest = max(Counter(x for x, _ in places.values()).values())
     figure, ax = panels(height=min(8.0, 2.2 + 0.55 * tallest))
@@ -218,8 +207,8 @@ def _draw(graph: Graph, kinds: dict[str, str], label: str) -> Drawing:
     return finished(
         figure,
         "The network",
-        f"The graph of {label}. A circle is a bank of units with its width inside, a line the weights from one to the next, "
-        "from left to right. A gate opens a line or a circle on some of the examples alone.",
+        f"The graph of {prediction.label}. A circle is a bank of units with its width inside, a line the weights from one to "
+        "the next, from left to right. A gate opens a line or a circle on some of the examples alone.",
     )
 
 

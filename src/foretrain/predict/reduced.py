@@ -91,7 +91,9 @@ def reduced_prediction(
     Raises:
         ArgumentError: Float64 cannot follow the start or the times.
     """
-    natural = _natural_strength(reduction)
+    _, _, learned, length = _learned(reduction)
+    # The largest weight that a path of equal edges learns; 1 if there is nothing to learn.
+    natural = float((learned ** (1 / length)).max(initial=0.0)) or 1.0
     # The weakest edge of a path grows fastest: soon the path is as if it were as strong as the next.
     ordered = np.sort(np.append(strengths, np.inf)[reduction.path_edges])[:, :2]
     slowest = float(np.where(np.isinf(ordered), 0, ordered).max(axis=1).min())
@@ -164,12 +166,6 @@ def _learned(reduction: Reduction) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     length = np.array([len(path.edges) for path in reduction.paths])[path]
     strength, variance = strengths[bundle, mode], own[bundle, mode]
     return strength, variance, strength / variance, length
-
-
-def _natural_strength(reduction: Reduction) -> float:
-    """Return the largest weight that a path of equal edges learns; 1 if there is nothing to learn."""
-    _, _, learned, length = _learned(reduction)
-    return float((learned ** (1 / length)).max(initial=0.0)) or 1.0
 
 
 def check_scale(

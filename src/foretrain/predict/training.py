@@ -12,6 +12,7 @@ import numpy as np
 
 from foretrain.claims.interval import interval
 from foretrain.errors import ForetrainError, argument_error
+from foretrain.lazy import jax, jnp
 from foretrain.networks.gated import example_loss, initial_weights
 from foretrain.predict.prediction import Ensemble, Judged, Prediction, Trained, first_below
 from foretrain.streams import Seed, generator
@@ -90,9 +91,6 @@ def descend(
     data: GatedData, starts: list[dict[str, np.ndarray]], learning_rate: float, steps: int
 ) -> np.ndarray:
     """Return the loss before every step of descent and after the last, in float64: shape (network, steps + 1)."""
-    import jax
-    import jax.numpy as jnp
-
     with jax.enable_x64(True):
         arrays = [
             {k: jnp.asarray(v, float) for k, v in group.items()}
@@ -106,10 +104,7 @@ def descend(
             value, gradient = jax.value_and_grad(mean_loss)(weights)
             return {k: w - learning_rate * gradient[k] for k, w in weights.items()}, value
 
-        def chunk(weights):
-            return jax.lax.scan(step, weights, None, length=_CHUNK)
-
-        run = jax.jit(jax.vmap(chunk))
+        run = jax.jit(jax.vmap(lambda weights: jax.lax.scan(step, weights, None, length=_CHUNK)))
         weights = {name: jnp.stack([start[name] for start in starts]) for name in starts[0]}
         rows = []
         for _ in range(steps // _CHUNK + 1):

@@ -148,9 +148,9 @@ class _Walk:
             yield self.text((*fields, *value.__bases__))
             for part, item in sorted(vars(value).items()):
                 item = getattr(item, "fget", getattr(item, "__func__", item))
-                if part not in _MADE | left_out:
-                    if part[:2] != "__" or isinstance(item, types.FunctionType):
-                        yield self.text((part, item))
+                own = part[:2] != "__" or isinstance(item, types.FunctionType)
+                if own and part not in _MADE | left_out:
+                    yield self.text((part, item))
 
 
 def _files(module: str | None) -> list[Path]:

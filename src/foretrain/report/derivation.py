@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
 
+from markupsafe import Markup, escape
+
 from foretrain.errors import StoreError
 from foretrain.provenance.reading import MOST_TEXT, read_file
 
@@ -143,7 +145,6 @@ def _markdown(mistakes: list[str]):
     """Return reader and writer of pages; formulas that cannot be set are added to the mistakes and stay in TeX."""
     # A command that writes no page does not wait for these.
     from markdown_it import MarkdownIt
-    from markupsafe import escape
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.front_matter import front_matter_plugin
 
@@ -173,8 +174,6 @@ def _markdown(mistakes: list[str]):
 
 def html(text: str) -> Any:
     """A page of Markdown as HTML, without its links; a formula that cannot be read stays in TeX."""
-    from markupsafe import Markup
-
     return Markup(_markdown([]).render(text))
 
 
@@ -185,8 +184,6 @@ def _cell(renderer, tokens, at, options, _):
 
 
 def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
-    from markupsafe import Markup
-
     markdown = _markdown(mistakes)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     tokens = markdown.parse(re.sub(r"\{\w+\}`~?", "`", text))  # roles, such as {mod}`...`

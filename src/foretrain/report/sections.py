@@ -211,17 +211,18 @@ def _parameters(summary: Mapping) -> dict:
     meanings = summary.get("meanings") or {}
     head = ("Parameter", "Value", "Meaning") if meanings else ("Parameter", "Value")
     fixed = [
-        (name, _exact(value), meanings.get(name, ""))[: len(head)]
+        (name, exact(value), meanings.get(name, ""))[: len(head)]
         for name, value in config.items()
         if name not in axes
     ]
-    swept = [(name, len(values), _exact(values)) for name, values in axes.items()]
+    swept = [(name, len(values), exact(values)) for name, values in axes.items()]
     return {"axes": swept, "fixed": fixed, "head": head} if swept or fixed else {}
 
 
-def _exact(value) -> str:
+def exact(value) -> str:
+    """A value of a parameter, or several, in full."""
     if isinstance(value, list | tuple):
-        return ", ".join(_exact(item) for item in value)
+        return ", ".join(exact(item) for item in value)
     return "none" if value is None else number(value, digits=None)
 
 

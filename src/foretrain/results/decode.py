@@ -219,12 +219,7 @@ class Holder(Struct, frozen=True):
     machine: str = ""  # id of the installation of the host's system; "" where there is none
 
 
-_HOLDER = msgspec.json.Decoder(Holder)
-
-
-def holder(content: bytes, path: object) -> Holder:
-    """Decode a lock; raises `StoreError` if it is none."""
-    return decoded(_HOLDER, content, path, "a lock")
+HOLDER = msgspec.json.Decoder(Holder)
 
 
 # What all have in common

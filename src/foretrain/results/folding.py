@@ -83,11 +83,6 @@ class _Target:
         self.lengths = {dim: np.zeros(self.places, np.int64) for dim in sorted(dims)}
 
 
-def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
-    """Gather the runs of a folder's journal into one dataset; see `fold_all`."""
-    return fold_all(folder, {"": layout}, memory=memory)[""]
-
-
 def fold_all(
     folder: Path,
     layouts: dict[str, Layout],  # name to which runs make a dataset, and where they stand
@@ -297,8 +292,7 @@ def _dataset(target):
     coords = {"seed": ("seed", np.arange(layout.seeds))}
     if "step" in dataset.dims:
         coords["step"] = ("step", step)
-    for name, values in layout.axes.items():
-        coords[name] = (name, _axis(values))
+    coords |= {name: (name, np.array(values)) for name, values in layout.axes.items()}
     if layout.coordinates is not None:
         known = {str(dim): length for dim, length in dataset.sizes.items()}
         coords |= labels(layout.axes, layout.coordinates, step, known)
@@ -308,8 +302,3 @@ def _dataset(target):
         planned = np.searchsorted(step, planned, "right").reshape(shape[:-1])
         reached["step"] = np.maximum(reached["step"], planned)  # a last stride ends behind them
     return annotate(dataset.assign_coords(coords | lengths(layout.axes, reached)))
-
-
-def _axis(values):
-    array = np.array(values)
-    return array.astype(np.dtypes.StringDType()) if array.dtype.kind == "U" else array

@@ -143,7 +143,8 @@ def _refuse_living(path):
         if here.machine and holder.machine == here.machine:
             return
         raise _beyond(path, holder, f"{place}, another one of this name or started anew since")
-    if holder.namespace != here.namespace or not _own_ids_are_seen():
+    # Where ``/proc`` is another namespace's, it does not show the own process id.
+    if holder.namespace != here.namespace or _link("/proc/self") not in ("", str(os.getpid())):
         raise _beyond(path, holder, f"{place}, in another container or namespace")
     if holder.started == here.started:
         raise LockedError(
@@ -157,7 +158,7 @@ def _read(path):
     try:
         while not (content := read_file(path, _MOST_BYTES)) and time.monotonic() < until:
             time.sleep(0.01)
-        return decode.holder(content, path)
+        return decode.decoded(decode.HOLDER, content, path, "a lock")
     except StoreError:
         raise _unreadable(path) from None
 
@@ -174,7 +175,8 @@ def _beyond(path, holder, place):
 def _holder(pid) -> Holder:
     """Return the content of a lock of the process `pid` of this host and namespace."""
     boot, machine = _id_in("/proc/sys/kernel/random/boot_id"), _id_in(*_MACHINE_IDS)
-    return Holder(socket.gethostname(), pid, _started(pid), boot, _namespace(), machine)
+    namespace = _link("/proc/self/ns/pid")
+    return Holder(socket.gethostname(), pid, _started(pid), boot, namespace, machine)
 
 
 @functools.cache
@@ -186,19 +188,12 @@ def _id_in(*paths: str) -> str:
     return ""
 
 
-def _namespace() -> str:
+def _link(path: str) -> str:
+    """The target of a link, "" where there is none."""
     try:
-        return os.readlink("/proc/self/ns/pid")
+        return os.readlink(path)
     except OSError:
         return ""
-
-
-def _own_ids_are_seen() -> bool:
-    """Say if ``/proc``, where there is one, shows the process ids of this process's own namespace."""
-    try:
-        return os.readlink("/proc/self") == str(os.getpid())
-    except OSError:
-        return True
 
 
 def _started(pid):

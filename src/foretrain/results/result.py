@@ -89,8 +89,10 @@ class Result:
         for name, dataset in (("simulation", self.simulation), ("theory", self.theory)):
             if dataset.data_vars:
                 sizes = ", ".join(f"{dim} {length}" for dim, length in dataset.sizes.items())
-                lines.append(f"  {name:<11} {sizes}")
-                lines.append(f"              {_names(dataset)}")
+                names = [str(variable) for variable in dataset.data_vars]
+                if len(names) > 8:
+                    names[7:] = [f"... ({len(names)} in all)"]
+                lines += [f"  {name:<11} {sizes}", f"              {', '.join(names)}"]
         if self.variants:
             lines.append(f"  variants    {', '.join(self.variants)}")
         lines.append(f"  {'claims':<11} {self.claims.tally() if self.claims else 'none'}")
@@ -143,8 +145,3 @@ def open_result(path: str | Path, *, lazy: bool = False) -> Result:
     if not holds:
         raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
     return Result(folder, open_tree(folder / NAME, lazy=lazy))
-
-
-def _names(dataset):
-    names = [str(name) for name in dataset.data_vars]
-    return ", ".join(names if len(names) <= 8 else [*names[:7], f"... ({len(names)} in all)"])

@@ -22,6 +22,7 @@ from typing import Any
 import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
+from foretrain.lazy import zarr
 from foretrain.machine import physical_memory
 from foretrain.provenance.reading import read_file
 from foretrain.results import metadata
@@ -52,16 +53,12 @@ def attributes(
     }
 
 
-def write_tree(folder: Path, tree: xr.DataTree) -> Path:
-    """Write a tree as ``results.zarr`` of a folder of results and return its path, see `begin_tree`."""
-    return begin_tree(folder, tree)()
-
-
 def begin_tree(folder: Path, tree: xr.DataTree) -> Callable[[], Path]:
-    """Build the store of a tree beside the old one; the function returned makes it durable and puts it in the old one's place.
+    """Build the store of a tree, ``results.zarr`` of a folder, beside the old one; the function returned puts it in its place.
 
-    Groups hold variables of numbers, booleans and strings, attributes what JSON knows. That function waits for the disk, and
-    may be called in another thread. Both raise `FolderError` where the disk is full or refuses it; an older store stays.
+    Groups hold variables of numbers, booleans and strings, attributes what JSON knows. The function waits for the disk, and
+    returns the path; it may run in another thread. Both raise `FolderError` where the disk is full or refuses it: an older
+    store stays.
 
     Cost: about 10 ms per variable, and the compression of the values (some 300 MB/s).
     """
@@ -140,13 +137,11 @@ def _unreadable(store, reason):
 
 def _build_group(path, group, dataset):
     """Write one group, built in memory first where it is small: Zarr takes some threads for every file that it writes."""
-    from zarr.storage import MemoryStore
-
     files: dict[str, Any] = {}
     few = dataset.nbytes < _MOST_IN_MEMORY
     # Chunks that hold only padding are written too, so that a chunk that is not there is known to be lost.
     how = {"mode": "a", "zarr_format": 3, "consolidated": False, "write_empty_chunks": True}
-    store = MemoryStore(files) if few else path
+    store = zarr.storage.MemoryStore(files) if few else path
     dataset.to_zarr(store, group=group, encoding=_encoding(dataset), **how)
     for name, content in files.items():
         file = path / name
@@ -157,9 +152,7 @@ def _build_group(path, group, dataset):
 
 
 def _encoding(dataset):
-    from zarr.codecs import Crc32cCodec, ZstdCodec
-
-    codecs, encoding = (ZstdCodec(level=1), Crc32cCodec()), {}
+    codecs, encoding = (zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()), {}
     for name, variable in dataset.variables.items():
         is_number = variable.dtype.kind in "biufc"
         size = variable.dtype.itemsize if is_number else metadata.STRING_BYTES
@@ -298,8 +291,6 @@ def in_order(tree: xr.DataTree, labels: Mapping[str, list[str]]) -> xr.DataTree:
 
 
 def _altered(store, seal) -> dict[str, str]:
-    import zarr
-
     damaged = {}
     for name in seal:
         node = name.removesuffix(f"/{_METADATA}")

@@ -48,10 +48,7 @@ _MD5 = {
 
 
 def load(
-    data: str,
-    heldout_fraction: float,
-    generator: np.random.Generator,
-    features_file: str = "",
+    data: str, heldout_fraction: float, generator: np.random.Generator, features_file: str = ""
 ) -> LabelledImages:
     """Images or features by name: "digits", "mnist", "cifar10", or "features" from `features_file`."""
     split = heldout_fraction, generator

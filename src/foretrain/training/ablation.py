@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from foretrain.degeneracy.folded import (
-    Pointwise,
-    block_size,
-    blocks,
-    layers,
-    shapes,
-    steps,
-)
+from foretrain.degeneracy.folded import Pointwise, block_size, blocks, layers, shapes, steps
 from foretrain.degeneracy.interactions.interaction_basis import (
     KINDS,
     THRESHOLD,

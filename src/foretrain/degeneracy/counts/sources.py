@@ -22,6 +22,7 @@ import numpy as np
 from foretrain.degeneracy.counts.jacobian_rows import jacobian_rows
 from foretrain.degeneracy.counts.jacobian_spectrum import GAP, Freedom, Spectrum
 from foretrain.degeneracy.function import Function
+from foretrain.lazy import jax
 
 SOURCES = ("one layer", "queries and keys", "values and outputs", "normalisation", "neurons")
 _CALLS = {"checkpoint", "closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit"}
@@ -74,8 +75,6 @@ def sources(function: Function, x: np.ndarray, spectrum: Spectrum) -> SourcedFre
 
     Cost: the Jacobian once more, in double precision, and a decomposition of its columns for every set.
     """
-    import jax
-
     rows = jacobian_rows(function.apply, x, function.params, spectrum.loss)
     matrix: Any = np.zeros((0, rows.parameters))
     for span in rows.spans():
@@ -104,8 +103,6 @@ class _Computation:
     """The equations of a function, in order, and its layers and products of data."""
 
     def __init__(self, function, x):
-        import jax
-
         # Drawn, so that nothing is zero by chance; symbols stay.
         random, self.names = np.random.default_rng(0), function.names
         draw = lambda leaf: random.uniform(0.05, 0.1, np.shape(leaf))  # noqa: E731
@@ -214,8 +211,6 @@ class _Computation:
 
     def _heads(self, layers, value, axes, targets):
         """Return for every index along these axes the layers' parameters that move the targets by this part of a value."""
-        import jax
-
         chosen = sorted(set[int]().union(*(layer.params for layer in layers)))
 
         def moved(leaves, kept):

@@ -29,6 +29,7 @@ from foretrain.degeneracy.function import Function
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
+from foretrain.lazy import flatten_util, jax, jnp
 from foretrain.words import memory
 
 ROOM = 2**29  # bytes that a block of examples may take
@@ -107,8 +108,6 @@ def costs_of(
 
     `function` and x are checked, and the smallest noise scale that matters is that of `SCALES` times `eps`.
     """
-    import jax
-
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
@@ -165,8 +164,6 @@ def quadrature(
 
     Cost: probes x steps products with J and its transpose, each some three gradients, and memory for `steps` vectors.
     """
-    import jax
-
     flat = np.asarray(flattened(params), np.float64)
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, "float64"), params)
@@ -214,8 +211,6 @@ def slope_shift(
 
     Cost: up to 200 products with J and its transpose, by conjugate gradients.
     """
-    import jax
-    from jax.flatten_util import ravel_pytree
     from scipy.sparse.linalg import LinearOperator, cg
 
     with jax.enable_x64(True):
@@ -226,7 +221,7 @@ def slope_shift(
             gap = 2 * (outputs - y)
         else:
             gap = jax.nn.softmax(outputs) - jax.nn.one_hot(y, outputs.shape[1])
-        slope = np.asarray(ravel_pytree(back(gap / len(x))[0])[0])
+        slope = np.asarray(flatten_util.ravel_pytree(back(gap / len(x))[0])[0])
         product = _compiled(apply, loss)
         costs = lambda v: np.asarray(product(params, v, x)) / len(x)  # noqa: E731
         shifted = lambda v: costs(v) + eps * v  # noqa: E731
@@ -238,9 +233,6 @@ def slope_shift(
 @lru_cache(maxsize=64)
 def _compiled(apply, loss):
     """Jitted product v -> J^T J v of some examples, rows of J as the loss weighs them."""
-    import jax
-    import jax.numpy as jnp
-    from jax.flatten_util import ravel_pytree
 
     def outputs(params, x):
         logits = apply(params, x)
@@ -248,7 +240,7 @@ def _compiled(apply, loss):
 
     @jax.jit
     def product(params, v, x):
-        flat, unravel = ravel_pytree(params)
+        flat, unravel = flatten_util.ravel_pytree(params)
         at = lambda w: outputs(unravel(w), x)  # noqa: E731
         _, moved = jax.jvp(at, (flat,), (v,))
         return jax.vjp(at, flat)[1](moved)[0]

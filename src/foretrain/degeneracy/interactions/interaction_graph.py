@@ -50,11 +50,7 @@ def path_points(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interaction_graph(
-    network: Network,
-    x: np.ndarray,
-    basis: InteractionBasis,
-    *,
-    points: int = 1,
+    network: Network, x: np.ndarray, basis: InteractionBasis, *, points: int = 1
 ) -> InteractionGraph:
     """Edges between all neighbouring layers.
 

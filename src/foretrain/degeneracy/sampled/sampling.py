@@ -18,10 +18,7 @@ declare(
     effective_draws="Independent draws that the chains are worth.",
     rhat="Rank-normalised split R-hat of the loss: 1 where chains agree.",
 )
-declare(
-    kind="bool",
-    trusted="1 where no check of the chains speaks against the estimate.",
-)
+declare(kind="bool", trusted="1 where no check of the chains speaks against the estimate.")
 declare(kind="int", gradients_taken="Gradients of all data that the estimate took.")
 
 

@@ -71,7 +71,7 @@ def draw_phase_map(
 
 def _write_medians(ax, steps, bits):
     """Write medians over seeds of steps, (column, row, seed) each, one below the other in each cell."""
-    middles = np.quantile(np.nan_to_num(steps, nan=np.inf), 0.5, axis=-1, method="higher")
+    middles = np.quantile(np.where(np.isnan(steps), np.inf, steps), 0.5, axis=-1, method="higher")
     for place in np.ndindex(*bits.shape):
         words = (
             "–" if np.isinf(step) else f"{step:,.0f}" for step in middles[(slice(None), *place)]

@@ -181,7 +181,7 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
         drawn = [line for line in picture.figure.axes[0].lines if len(line.get_xdata())]
         lines[name] = sum(line.get_linestyle() == "--" for line in drawn)
     assert lines == {"inside": 8, "outside": 0}
-    assert "10 seeds, a phase that none is in has a probability of at most 0.31" in picture.caption
+    assert "none of 10 seeds is in has a probability of at most 0.31" in picture.caption
     gap = np.array([[1.0, 2, 3], [-1, 1, np.inf], [-3, -1, np.inf]])
     np.testing.assert_allclose(figures.crossings(gap), [0.5, 1.5, np.nan])
 

@@ -9,6 +9,7 @@ from foretrain.claims.interval import interval
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, titled_panels
 from foretrain.quantities.cell import Cell
+from foretrain.words import count
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LEGIBLE = 5  # values of an axis up to which numbers fit into cells
@@ -58,12 +59,11 @@ def draw_phase_map(
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
-    never, often = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
+    never = interval(np.zeros(c.seeds, bool)).high
     medians = f", and from above median steps of {moments} (–: never)" if legible else ""
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
-        f"Of {c.seeds} seeds, a phase that none is in has a probability of at most {never.high:.2f}, "
-        f"one that {c.seeds // 2} are in of {often.low:.2f} to {often.high:.2f} (95%, Clopper-Pearson). "
+        f"A phase that none of {count(c.seeds, 'seed')} is in has a probability of at most {never:.2f} (95%). "
         f"Right: entropy of the phase{medians}.{boundary(c, left)}"
     )
     return finished(figure, "Phases and how sure they are", caption + where, 3)

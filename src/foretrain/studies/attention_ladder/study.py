@@ -148,6 +148,7 @@ def predict(p, step, seed):
 
 
 def explore(p, step, seed):
+    """Predict the loss at every step: the level of a stair that comes down at the times of the drops."""
     drops = (predict(p, step, seed)["drop_time"][:, None] <= step).sum(0)
     return {"loss": theory.levels(eigenvalues(p), p.context)[drops]}
 

@@ -61,6 +61,7 @@ def per_component(c, name, network=""):
 
 
 def bumps(c):
+    """Return bumps per component that is followed, shape (seed,)."""
     return per_component(c, "component_bumps").mean(1)
 
 

@@ -24,6 +24,7 @@ TRIES = 10  # seeds looked through for one with a bump
 
 
 def where_stable(quantity):
+    """Return a quantity that does not apply where training is not stable."""
     return lambda c: quantity(c) if stable(c) else None
 
 

@@ -103,6 +103,7 @@ def diffuse(c):
 
 
 def missed_pairs(c):
+    """Return which pairs within components lack half a mode or more."""
     return shared.within_components(c) & (c.pair_error > 0.25 / c.p.words)
 
 

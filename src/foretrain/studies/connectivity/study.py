@@ -75,6 +75,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def is_square(p: Parameters) -> bool:
+    """Return True where as many languages are translated into as are read."""
     return p.output_languages in (0, p.languages)
 
 

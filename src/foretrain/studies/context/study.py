@@ -188,6 +188,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 
 def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict the loss of the network with the gating of the study alone."""
     return {"loss": reduced(p, step, seed)[2]}
 
 

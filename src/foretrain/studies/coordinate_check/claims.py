@@ -24,6 +24,7 @@ def exponent(name):
 
 
 def layers_of_kind(c, kind):
+    """Return the numbers of the layers of a kind."""
     kinds = np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0]
     return np.flatnonzero(kinds == kind)
 

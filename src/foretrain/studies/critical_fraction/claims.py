@@ -21,6 +21,7 @@ def unseen_seeds(c):
 
 
 def steps(c):
+    """Return the first step with the RQI wanted, infinity for never."""
     return c.rqi_step.fillna(np.inf)
 
 

@@ -98,6 +98,7 @@ class Parameters:
 
 
 def domains(p) -> tuple[int, int]:
+    """M and K of a linear network."""
     return (p.domains, p.trained_outputs) if p.system == "routing" else (1, 1)
 
 

@@ -22,6 +22,7 @@ def counted(c, sources=SOURCES):
 
 
 def fraction(directions, expected):
+    """Return the fraction of the networks that have just as many."""
     return (directions == expected).mean("network")
 
 

@@ -88,4 +88,5 @@ def labels(p):
 
 
 def shown(p):
+    """Updates after which curves have a point."""
     return np.unique(np.linspace(0, p.updates, CURVE).astype(int))

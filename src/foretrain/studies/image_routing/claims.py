@@ -25,6 +25,7 @@ def accuracy(c, routes):
 
 
 def gap(c):
+    """Return how far accuracy on untrained routes stays behind that on trained ones."""
     return accuracy(c, "trained") - accuracy(c, "untrained")
 
 

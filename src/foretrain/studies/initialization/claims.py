@@ -23,10 +23,12 @@ LAZY = "at init_scale 5 and four times the width."
 
 
 def untrained_error(c):
+    """Return the untrained error over that of answering zero."""
     return c.converged_untrained_error / zero_error(c.p)
 
 
 def encoder_change(runs):
+    """Return the change of the encoders over their initial size."""
     return runs.weight_change.sel(layer="encoders", drop=True)
 
 

@@ -16,10 +16,12 @@ def on_digits(c):
 
 
 def where_learned(values, runs):
+    """Return the values of the runs that answer nine tenths of their examples right."""
     return values.where(runs.fitted_accuracy >= 0.9)
 
 
 def where_generalised(values, c):
+    """Return the values of the transformers that answer nine tenths of the pairs held out."""
     return values.where(c["transformer"].unseen_accuracy.sel(moment="end") >= 0.9)
 
 
@@ -33,6 +35,7 @@ def ratio_to_others(c, name):
 
 
 def at_best(c, name, moment):
+    """Return a fraction of power at the best frequency by layer, without the outputs."""
     return c["transformer"][name].sel(moment=moment).isel(node_layer=slice(None, -1))
 
 

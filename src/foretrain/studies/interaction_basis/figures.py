@@ -22,6 +22,7 @@ def _at(name, of="", **place):
 
 
 def _curves(title, of=""):
+    """Panels: loss against the directions, and against the edges, that are kept in each basis."""
     return [
         panel(
             {words: _at(f"{what}_loss", of, basis=basis) for basis, words in WORDS.items()},

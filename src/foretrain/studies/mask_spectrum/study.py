@@ -79,6 +79,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def program(p: Parameters) -> lab.Program | None:
+    """The flow of the rank-one model; None where only the spectrum is measured."""
     return flight.program(p) if p.network == "rank_one" else None
 
 
@@ -116,6 +117,7 @@ ROW = {"along": "mask_size", "source": SOURCE}
 
 
 def first(c):
+    """Return the largest singular value of each mask."""
     return c.mask_singular_values.isel(mode=0)
 
 

@@ -84,6 +84,7 @@ def planar(c):
 
 
 def has_comparisons(c):
+    """Return True where other networks were trained at this rate."""
     return c.p.compared and c.p.decoder_learning_rate == c.p.compared_rate
 
 

@@ -16,6 +16,7 @@ BETTER = {"inside": POSITIVE, "why": "A difference that the seeds establish.", *
 
 
 def accuracy_gap(c, network=""):
+    """Return the accuracy of a network less that which its parallelograms predict."""
     return accuracy(c, network) - c[network].end.predicted_accuracy
 
 

@@ -17,6 +17,7 @@ PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 
 
 def half(times):
+    """Return the half-learning times of mode 1."""
     return times.isel(mode=0)
 
 
@@ -71,6 +72,7 @@ def ratio_gap(c, network=""):
 
 
 def share(strength, scheme="full sharing"):
+    """Return the share of a scheme in each mode of the learned map."""
     return strength.sel(part=scheme) / strength.sum("part")
 
 
@@ -83,6 +85,7 @@ def loser_gap(c, network):
 
 
 def has_duels(c):
+    """Return True where modules meet full sharing on equal terms."""
     return modules_alone(c) and c.p.paths < c.p.domains**2 and c.p.full_sharing_scale == 1
 
 

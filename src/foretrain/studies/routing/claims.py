@@ -83,8 +83,7 @@ def left_by_law(c) -> np.ndarray:
     """Return what small weights leave on untrained routes, over the error of answering zero: in wide layers, here, at most."""
     data, pairs = task(c.p, c.seed(0)), mask(c.p, c.seed(0))
     left = errors_left(c.p.init_scale, pairs, data.singular_values, data.variances)
-    # 21/(2 N_h (1 - lambda_1)^2), see docs/theory/routing.md.
-    x = 14 * closed_form_error(c)[0]
+    x = 14 * closed_form_error(c)[0]  # 21/(2 N_h (1 - lambda_1)^2), see docs/theory/routing.md
     return np.diff(left) / zero_error(c) * (1 + x) ** np.arange(3)
 
 
@@ -180,8 +179,8 @@ CLAIMS = [
         rank="headline",
         source=PAPER + "section 4.1, Fig. 4h; " + OURS,
         why="What the start leaves on them is a product of three small layers, and its square the sixth power of their scale. "
-        "Wide layers leave what the closed form says, and overlaps of vectors 1 + x times that, x = 21/(2 N_h (1 - lambda_1)^2); what "
-        "this leaves out is another factor 1 + x, to either side.",
+        "Wide layers leave what the closed form says, and overlaps 1 + x times that, x = 21/(2 N_h (1 - lambda_1)^2); what is "
+        "left out is another factor 1 + x, to either side.",
         note="Error on untrained minus error on trained routes, over the error of answering zero.",
         at_end=True,
     ),

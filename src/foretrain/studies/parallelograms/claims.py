@@ -4,6 +4,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import MOST, POSITIVE, SOME
 from foretrain.quantities.frequency import frequency_shares
+from foretrain.quantities.rank_correlation import rank_correlation
 from foretrain.study import Exact, claim, skip_if
 from foretrain.theory.grokking.parallelograms import implied, parallelograms_of
 from foretrain.training.embedding import SLACK, accuracy, fractions, operation
@@ -37,6 +38,12 @@ def four(c, network):
     place = c[network].end.embedding.isel(training_size=0).transpose("seed", "symbol", "coordinate")
     own = parallelograms_of(place.values[:, :4], task, c.p.parallelogram_tolerance)
     return own, implied(task, own)
+
+
+def order_told(c, similarity):
+    """Return the rank correlation over training sizes of RQI and accuracy in the plane, less means over seeds, (seed,)."""
+    both = c["plane"].end[similarity], accuracy(c, "plane")
+    return rank_correlation(*((x - x.mean("seed")).transpose("seed", ...) for x in both))
 
 
 def circle(c):
@@ -110,6 +117,16 @@ CLAIMS = [
         lambda c: accuracy_gap(c, "plane").mean("training_size"),
         source=PAPER + "appendix D",
         note="Mean over training sizes of real - predicted accuracy.",
+        **BETTER,
+    ),
+    claim(
+        "after-decoder",
+        "In the plane, parallelograms of the decoder's outputs tell which of the networks with as many samples is more "
+        "accurate better than those of the embeddings.",
+        lambda c: order_told(c, "decoder_rqi") - order_told(c, "rqi"),
+        source=PAPER + "section 3.2",
+        note="Rank correlation over training sizes of RQI and accuracy above the mean of seeds, less that of embeddings.",
+        where=lambda c: len(c.values("training_size")) > 2,
         **BETTER,
     ),
     *claim(

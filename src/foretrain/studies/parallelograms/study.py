@@ -48,6 +48,6 @@ def variants(p):
     return {
         "slow": four,
         "fast": {**four, "decoder_learning_rate": 10 * p.decoder_learning_rate},
-        "plane": {"embedding_dim": 2, "steps": min(2500, p.steps), "seeds": 5},
+        "plane": {"embedding_dim": 2, "steps": min(2500, p.steps), "seeds": 20},
         "circle": CIRCLE,
     }

@@ -107,8 +107,8 @@ def turned(c) -> str:
     error = c.p.init_scale ** (2 * c.theory.frame_exponent) * (1 - 1 / c.p.words)
     joined = (c.theory.predicted_pair_error == 0).sum(PAIR) - c.axis("trained_count")
     share = float(joined.where(error >= c.p.generalises_below, 0).sum() / joined.sum())
-    few = shared.is_square(c) or share <= 0.05  # where factors are square, zero loss forces all
-    return "" if few else f"frames that are turned cost too much in {share:.0%} of the pairs"
+    fine = shared.is_square(c) or share <= 0.05  # where factors are square, zero loss forces all
+    return "" if fine else f"turned frames cost too much in {share:.0%} of the pairs"
 
 
 def missed_pairs(c):

@@ -1,7 +1,4 @@
-"""Interactions that a perceptron does not need: dependent activations unread, synchronised blocks in a basis of their own.
-
-Equations are the paper's; which weights are left is said in ``docs/studies/free-directions.md``.
-"""
+"""What a perceptron does not need, step by step on the study's page: dependent activations, and all but a basis of blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -46,10 +46,7 @@ def gap_to_flow(c, shift=0):
 
 
 def ahead(c) -> str:
-    """Return why steps of descent, to first order in their length, leave the flow by more than half a step; else "".
-
-    A mode gains steps as it outgrows what decays beside it, and as it saturates: docs/theory/s-curves.md.
-    """
+    """Return why steps, to first order in their length, leave the flow by more than half of one, docs/theory/s-curves.md."""
     loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
     u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p)
     gained = (0.5 - 0.75 * share / u) * np.log(u) - 0.375 * np.log(loss.clip(1e-9, np.exp(-1)))

@@ -1,4 +1,4 @@
-"""What a perceptron does not need, step by step on the study's page: dependent activations, and all but a basis of blocks."""
+"""Interactions that a perceptron does not need, step by step on the study's page: dependent activations, blocks in a basis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -50,8 +50,8 @@ def ahead(c) -> str:
     loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
     u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p)
     gained = (0.5 - 0.75 * share / u) * np.log(u) - 0.375 * np.log(loss.clip(1e-9, np.exp(-1)))
-    beside = components(c.p) / c.p.rank * (share / u) ** 2
-    fall, own = (-values.diff("step") for values in (loss, loss - beside))
+    outside = components(c.p) / c.p.rank * (share / u) ** 2
+    fall, own = (-values.diff("step") for values in (loss, loss - outside))
     gap = float(((gained * own).max("step") / fall.max("step")).mean())
     return "" if gap <= 0.5 else f"steps of descent get ahead of the flow by {gap:.2g} of one"
 

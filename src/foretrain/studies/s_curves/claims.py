@@ -13,7 +13,6 @@ from foretrain.training.factorization import THREAD, components, learning_rate
 from .study import FLOW, FLOW_SEEDS, follows
 
 FROM_START = {"source": "docs/theory/s-curves.md", "among": f"the first {FLOW_SEEDS} seeds"}
-UNEQUAL = "descent takes steps of another length under the two losses"
 
 
 def cells_of(loss, *optimizers, low=False, ranks=None):
@@ -310,7 +309,7 @@ CLAIMS = [
         "logit: rates, and times with them, differ by no more.",
         along="loss_function",
         where=small_of_both_losses(10),
-        domain=lambda c: UNEQUAL * (c.p.optimizer == "sgd" and c.p.target_scale != 1),
+        domain=lambda c: "unequal steps" * (c.p.optimizer == "sgd" and c.p.target_scale != 1),
         note="Log ratio of the steps at which a percent of the loss is left, paired by seed.",
     ),
     claim(

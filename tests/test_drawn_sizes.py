@@ -14,7 +14,7 @@ def test_draws_are_the_same_again_lie_in_their_ranges_and_make_runs(study):
     for item in draws:
         for name, (low, high) in drawn_sizes.SIZES[study]["ranges"].items():
             assert abs(2 * item[name] - low - high) <= 1.01 * (high - low)
-        make_plan(study.split()[0], item, seeds=2)
+        make_plan(study.split()[0], drawn_sizes.SIZES[study].get("fixed", {}) | item, seeds=2)
 
 
 @pytest.mark.slow

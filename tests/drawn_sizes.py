@@ -45,8 +45,8 @@ def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
     claims = []
     for number, parameters in enumerate(draws(study)):
         place = out / f"{study}-{number}"
-        given = {**SIZES[study].get("fixed", {}), **parameters, "seeds": SIZES[study]["seeds"]}
-        result = foretrain.run(study.split()[0], **given, out=place, workers=0, quiet=True)
+        options = {**SIZES[study].get("fixed", {}), **parameters, "seeds": SIZES[study]["seeds"]}
+        result = foretrain.run(study.split()[0], **options, out=place, workers=0, quiet=True)
         corrected = {claim.corrects for claim in result.claims}
         claims += [(parameters, item) for item in result.claims if derived(item, corrected)]
     return claims

@@ -7,7 +7,7 @@ below OUT (finished ones are only read), and prints of the derived sentences how
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +45,8 @@ def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
     claims = []
     for number, parameters in enumerate(draws(study)):
         place = out / f"{study}-{number}"
-        fixed = {name: value for name, value in SIZES[study].items() if name != "ranges"}
-        options = {**fixed, **parameters, "out": place, "workers": 0, "quiet": True}
-        result = foretrain.run(study.split()[0], **options)
+        options = {**SIZES[study].get("fixed", {}), **parameters, "seeds": SIZES[study]["seeds"]}
+        result = foretrain.run(study.split()[0], **options, out=place, workers=0, quiet=True)
         corrected = {claim.corrects for claim in result.claims}
         claims += [(parameters, item) for item in result.claims if derived(item, corrected)]
     return claims
@@ -59,16 +58,14 @@ def summary(study: str, claims: list[tuple[dict[str, Any], Claim]]) -> list[str]
     lines = [f"{study}: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items())]
     for parameters, claim in claims:
         if claim.verdict in (FAILS, INCONCLUSIVE):
-            text = (
-                f"{claim.measured:.4g} {claim.uncertainty}, allowed {claim.allowed}; {claim.reason}"
-            )
+            text = f"{claim.measured:.4g} {claim.uncertainty}, in {claim.allowed}? {claim.reason}"
             lines.append(f"  {claim.verdict} {claim.label} at {parameters}: {text}")
     return lines
 
 
-def share(claims: list[tuple[dict[str, Any], Claim]]) -> float:
-    """Return the share of sentences that hold, of those with a verdict."""
-    verdicts = Counter(claim.verdict for _, claim in claims)
+def share(claims: list[tuple[dict[str, Any], Claim]], wrong: Sequence[str] = ()) -> float:
+    """Return the share of sentences that hold, of those with a verdict that are not known to be wrong."""
+    verdicts = Counter(claim.verdict for _, claim in claims if claim.id not in wrong)
     return verdicts[HOLDS] / max(verdicts[HOLDS] + verdicts[FAILS], 1)
 
 

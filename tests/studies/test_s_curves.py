@@ -77,7 +77,7 @@ CASES = {  # where each holds, and where it fails
     "cross-entropy-rank-10": ({"curve": LEFT}, {}),
     "cross-entropy-rank-10.corrected": ({}, {"by": {"cross_entropy": TWO}}),
     "cross-entropy-full-rank": ({"curve": SMOOTH}, {}),
-    "flow-loss": ({}, {"flow": lambda loss: loss + 0.5}),
+    "flow-loss": ({"curve": SMOOTH}, {"curve": SMOOTH, "flow": lambda loss: loss + 0.5}),
     "flow-start": ({}, {"flow": lambda loss: np.roll(loss, -1, axis=-2)}),
     "flow-begins": ({}, {"flow": lambda loss: 1.05 * loss}),
     "mode-order": ({}, {"order": HALVES[::-1]}),

@@ -15,6 +15,7 @@ OURS = "docs/studies/bumps.md"
 CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of .9
 MEMORY = 10  # steps that Adam remembers, 1/(1 - beta_1)
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates
+CHANCE = "alignments come by chance to what makes a bump"
 STABLE = {"among": "runs at stable learning rates"}
 PAIR = ("", "exchanged")  # the study's own network, and its partner with overlaps exchanged
 RATES = {"along": "relative_rate", **STABLE}
@@ -273,6 +274,7 @@ CLAIMS = [
     ).and_corrected(
         "From starts smaller than the target descent has a plateau at full rank, too.",
         where=full("sgd", small=True),
+        domain=lambda c: "the flow has none" * (c.p.init_scale**2 > 0.04 * c.p.target_scale),
         **allowed.by_settings(OURS, allowed.FOUND),
     ),
     *claim(
@@ -302,5 +304,6 @@ CLAIMS = [
         inside=(-np.inf, 0.1),
         why="Next to nothing is less than one component in ten.",
         where=lambda c: full("adam")(c) and c.p.relative_rate <= FAST,
+        domain=lambda c: CHANCE * bool(c.p.prominence <= 2 * np.log(c.p.rank) / c.p.rank),
     ),
 ]

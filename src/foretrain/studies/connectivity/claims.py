@@ -102,6 +102,15 @@ def diffuse(c):
     return f"frames that are turned, not mirrored, already err by {error:.3f}" if turned else ""
 
 
+def turned(c) -> str:
+    """Return why joined pairs need not generalise: turned frames cost too much in more than one of twenty; else ""."""
+    error = c.p.init_scale ** (2 * c.theory.frame_exponent) * (1 - 1 / c.p.words)
+    joined = (c.theory.predicted_pair_error == 0).sum(PAIR) - c.axis("trained_count")
+    share = float(joined.where(error >= c.p.generalises_below, 0).sum() / joined.sum())
+    fine = shared.is_square(c) or share <= 0.05  # where factors are square, zero loss forces all
+    return "" if fine else f"turned frames cost too much in {share:.0%} of the pairs"
+
+
 def missed_pairs(c):
     """Return which pairs within components lack half a mode or more."""
     return shared.within_components(c) & (c.pair_error > 0.25 / c.p.words)
@@ -188,6 +197,7 @@ CLAIMS = [
         "precision",
         "Untrained pairs within a component generalise.",
         precision,
+        domain=turned,
         note="Fraction of the pairs predicted to generalise that do.",
         rank="headline",
         **AT_EACH_SCALE,

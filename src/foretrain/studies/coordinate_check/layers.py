@@ -1,8 +1,4 @@
-"""The outputs of every layer of a network: of every product of inputs, or of what comes of them, with weights.
-
-A layer's output is read where its product is made, before a bias or a factor. So sizes of outputs are compared with those at
-the start, of which a factor says nothing.
-"""
+"""The outputs of every layer of a network: of every product of inputs, or of what comes of them, with weights."""
 
 from collections.abc import Callable
 from math import prod

@@ -1,17 +1,4 @@
-"""Interactions that a perceptron does not need: dependent activations unread, synchronised blocks in a basis of their own.
-
-Layer by layer, from the input on:
-
-1. activations that depend linearly on others are no longer read, (24): where ``f_k = sum_j c_kj f_j`` on the data,
-   ``W_ij + W_ik c_kj`` takes over for the others and column k is zero; the constant unit counts as one of the others where
-   there is a bias;
-2. within each synchronised block S the basis is changed, (26): ``C = (W_SQ)^+`` with Q as many columns as the block's
-   preactivations have dimensions, chosen so that W_SQ has full rank, and ``W_out -> W_out W_SQ``. The block's new nodes are as
-   many as Q, and read Q by the identity. Columns that step 1 removed are never chosen.
-
-C may have negative entries, so it does not commute with the rectifier. What holds exactly, on the data, is
-``f^ = r_S(x) (C W f)`` with the gates r of the network as it was.
-"""
+"""Interactions that a perceptron does not need, step by step on the study's page: dependent activations, blocks in a basis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

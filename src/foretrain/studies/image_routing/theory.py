@@ -1,15 +1,4 @@
-r"""Predictions for image routing: least squares, chance, and the time at which all routes learn as one.
-
-Where all domains have the same statistics, the mean E of the encoders and D of the decoders (sums over sqrt(M)) and the hidden
-matrix H obey, as long as what each domain keeps of its own plays no part,
-
-$$ \dot E = H^T D^T R\, \Lambda^{1/2}/M, \quad \dot H = D^T R\, (E \Lambda^{1/2})^T/M, \quad
-   \dot D = R\, (H E \Lambda^{1/2})^T/M, \qquad R = Y - D H E \Lambda^{1/2}/M $$
-
-in the eigenbasis of the images, with Lambda their variances and Y the targets: one network of three layers, whatever the
-number K of trained routes a domain. The other parts grow by |lambda_q| < 1 times its pace, the singular values of T/K:
-near 1 for few trained routes, which then share the learning, and 0 for K = M.
-"""
+"""Predictions for image routing, derived on its page: least squares, chance, and the time at which all routes learn as one."""
 
 import functools
 import math

@@ -44,6 +44,17 @@ def gap_to_flow(c, shift=0):
     return gap / (steepest / c.p.observe_every)
 
 
+def ahead(c) -> str:
+    """Return why steps, to first order in their length, leave the flow by more than half of one, docs/theory/s-curves.md."""
+    loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
+    u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p)
+    gained = (0.5 - 0.75 * share / u) * np.log(u) - 0.375 * np.log(loss.clip(1e-9, np.exp(-1)))
+    outside = components(c.p) / c.p.rank * (share / u) ** 2
+    fall, own = (-values.diff("step") for values in (loss, loss - outside))
+    gap = float(((gained * own).max("step") / fall.max("step")).mean())
+    return "" if gap <= 0.5 else f"steps of descent get ahead of the flow by {gap:.2g} of one"
+
+
 def start_gap(c):
     gaps = [
         run_variable(c, own).isel(step=0) - first(c.theory.start, flow)
@@ -141,6 +152,7 @@ CLAIMS = [
         inside=(0, 0.5),
         why="A step of descent takes the slope of its beginning, that of the flow its middle: half a step between them.",
         where=lambda c: follows(c.p),
+        domain=ahead,
         note="Largest difference of the losses over the steepest fall in a step that is predicted.",
         rank="headline",
         **FROM_START,
@@ -297,6 +309,7 @@ CLAIMS = [
         "logit: rates, and times with them, differ by no more.",
         along="loss_function",
         where=small_of_both_losses(10),
+        domain=lambda c: "unequal steps" * (c.p.optimizer == "sgd" and c.p.target_scale != 1),
         note="Log ratio of the steps at which a percent of the loss is left, paired by seed.",
     ),
     claim(

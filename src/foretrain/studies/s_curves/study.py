@@ -94,12 +94,14 @@ def follows(p):
 def predict(p, step, seed):
     """The flow from the start of the first twenty seeds of descent, and the end under weight decay; nan elsewhere.
 
-    Cross-entropy of small logits is the squared error over 2 n^2, which its learning rate gives back.
+    Cross-entropy of small logits is the squared error over 2 n^2, which its learning rate gives back, over the target's scale.
     """
     unknown = np.full(step.size, np.nan)
     flow = dict.fromkeys(FLOW, unknown) | {"flow_half_step": np.full(MODES, np.nan)}
     if follows(p) and seed.number < FLOW_SEEDS:
-        flow = _flow(replace(p, loss_function="mse"), tuple(step.tolist()), seed)
+        by = 1.0 if p.loss_function == "mse" else p.target_scale
+        slower = {"relative_rate": p.relative_rate / by, "weight_decay": p.weight_decay * by}
+        flow = _flow(replace(p, loss_function="mse", **slower), tuple(step.tolist()), seed)
     ends = p.loss_function == "mse" and p.optimizer == "sgd_decay"
     return {**flow, "decayed_loss": np.asarray(end_of_decay(p, seed) if ends else np.nan)}
 

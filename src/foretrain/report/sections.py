@@ -160,7 +160,7 @@ def verdicts(
         )
 
     return Verdicts(
-        finding(every, summary.get("runs"), summary.get("wall_time_s") or 0.0),
+        finding(every, *map(summary.get, ("runs", "wall_time_s", "study"))),
         counted(every),
         size,
         [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],

@@ -6,10 +6,7 @@ from foretrain.figures.style import PALETTE
 
 
 def draw_symbols(ax, place, order, words=None, held=None) -> None:
-    """Draw symbols at their places, shape (symbol, 2), a line through them in an order, and of few their words or numbers.
-
-    The axes hold all places that are `held`, shape (..., 2), by default those of the symbols.
-    """
+    """Draw symbols at places (symbol, 2), few with words or numbers, and a line through them; axes hold all that is `held`."""
     small = min(1, 12 / len(place)) ** 0.5
     ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
     ax.scatter(*place.T, s=520 if words else 170 * small**2, color=PALETTE["sky"], zorder=3)

@@ -128,7 +128,7 @@ def test_numbers_are_a_deviation_where_zero_is_predicted(claim, numbers):
 def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
     cells = [sample("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
     text = ClaimTable(cells).format(80)
-    assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1: rank=1."
+    assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1 cell: rank=1."
     many = [sample("a", cell={"rank": rank}) for rank in range(60)]
     assert counted(rows(many)) == "1 claim, judged 60 times: 1 holds"
 

@@ -240,7 +240,7 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str
     """
     values, bounds = list(uncertainty or measured), list(allowed or ())
     off = bool(bounds) and predicted == (0, 0) and bounds[0] in (0, -math.inf)
-    off = off and not measured[0] < 0
+    off = off and measured[0] >= 0
     percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= bounds[1] <= 1
     if percent:
         digits = _digits([100 * value for value in values], [100 * bounds[1]], 2)

@@ -98,7 +98,7 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     rows, log = -(-len(evaluated) // columns), ("semilogy", "loglog")
     height = row.height or 3.6 * rows + 0.6
     # What is one quantity in all panels has one ordinate.
-    share = row.sharey or len({(one.ylabel, one.panel.scale in log) for one in evaluated}) == 1
+    share = row.sharey or len({(b.ylabel, b.panel.scale in log) for b in evaluated}) == 1
     figure, axes = panels(rows, columns, height=height, squeeze=False, sharey=share)
     setp(axes.ravel()[len(evaluated) :], visible=False)
     for place, (ax, board) in enumerate(zip(axes.ravel(), evaluated, strict=False)):

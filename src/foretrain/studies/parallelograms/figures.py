@@ -92,7 +92,7 @@ def draw_plane(grid):
         stride = pow(turn, -1, count) if modular else 1
         for step, ax in zip((fitted, -1), axes, strict=True):
             order = np.arange(count + modular) * stride % count
-            draw_symbols(ax, path[step].values, order, held=path[[fitted, -1]].values)
+            draw_symbols(ax, path[step].values, order, frame=path[[fitted, -1]].values)
             levels = (float(run[f"{name}_accuracy"][step]) for name in ("train", "validation"))
             words = ", ".join(f"{level:.2f}" for level in levels)
             ax.set_title(f"{name}\nstep {int(run['step'][step]):,}: {words}", loc="left")

@@ -103,6 +103,17 @@ def _card(docs, name):
     return f"::::{{container}} card\n{shown}**[{name}](studies/{name}.md)**\n{question}\n::::\n"
 
 
+def known_places(app, pagename, templatename, context, doctree):
+    """Let a listing lead back to the page alone where what it lists has another name on it."""
+    places = app.env.domaindata["py"]["objects"]
+    if pagename.startswith("_modules/foretrain"):
+        context["body"] = re.sub(
+            r'(href="[^"#]+)#(foretrain[\w.]*)(?=")',
+            lambda link: link[0] if link[2] in places else link[1],
+            context["body"],
+        )
+
+
 def inline_formula(self, node):
     """A formula in a line as MathML, which browsers set by themselves, offline too."""
     text, formula = node.astext(), mathml(node.astext(), "inline")
@@ -121,6 +132,7 @@ def setup(app):
     """Let docstrings pass `as_markup` before their sections are read, and formulas be MathML."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))
     app.connect("source-read", gallery)
+    app.connect("html-page-context", known_places)
     app.connect("autodoc-skip-member", without_aliases)
     app.connect("autodoc-process-docstring", as_markup, priority=100)
     app.connect("autodoc-process-docstring", with_single_names, priority=900)

@@ -33,7 +33,7 @@ def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
     assert group.counts == {"holds": 28, "fails": 2}
     assert group.verdict == "fails"
     failing = [claim for claim in group.claims if claim.verdict == "fails"]
-    assert group.where(failing) == "2: init_scale=1, rank=4; init_scale=1, rank=5"
+    assert group.where(failing) == "2 cells: init_scale=1, rank=4; init_scale=1, rank=5"
     assert group.range("measured") == pytest.approx((0.01 / 7, 5 / 7))
     (two,) = gather(grid()[1:3])
     assert len(two.claims) == 2
@@ -64,7 +64,7 @@ def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
 
 def test_the_table_counts_cells_and_keeps_every_claim():
     table = ClaimTable(grid())
-    first = "28 of 30 hold It is small: 0.00143 to 0.714, allowed at most 0.5. Fails in 2:"
+    first = "28 of 30 hold It is small: 0.00143 to 0.714, allowed at most 0.5. Fails in 2 cells:"
     assert " ".join(table.format(120).split()).startswith(first)
     counts = "3 claims, judged 32 times: 2 hold, 1 fails (It is small)"
     assert counts in table.format(120, details=True)

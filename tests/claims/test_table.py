@@ -128,7 +128,7 @@ def test_numbers_are_a_deviation_where_zero_is_predicted(claim, numbers):
 def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
     cells = [sample("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
     text = ClaimTable(cells).format(80)
-    assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1: rank=1."
+    assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1 cell: rank=1."
     many = [sample("a", cell={"rank": rank}) for rank in range(60)]
     assert counted(rows(many)) == "1 claim, judged 60 times: 1 holds"
 
@@ -149,12 +149,12 @@ def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_
     small = {"size": {"symbols": ("19", "53")}, "rank": "headline"}
     claims = [sample("a", **small), sample("b", corrects="a", **small), sample("c", 9.0, **small)]
     text = ClaimTable(claims).format(120)
-    assert text.startswith("Size: symbols 19 (document 53).\nfails  It is small")
+    assert text.startswith("At symbols 19 (the document: 53).\nfails  It is small")
     assert text.count("symbols") == 1
     once = f"1.05 (0.415 to 1.69), allowed 0 to 2.\n{' ' * 7}More exactly (holds): It is small: "
     assert f"\nholds  It is small: {once}allowed 0 to 2." in text  # one quantity, one reading
     cells = [sample("d", cell={"rank": rank}, **small) for rank in (1, 2)]
-    assert ClaimTable([*claims, *cells]).format(120).startswith("Size: symbols=19.\n")
+    assert ClaimTable([*claims, *cells]).format(120).startswith("At symbols=19.\n")
     wrong = [sample("a", 9.0, **small), sample("b", corrects="a", **small)]
     assert "\n       Corrected (holds): It is small: 1.05 (0.4" in ClaimTable(wrong).format(120)
     words = "1 fails, but holds corrected (It is small at symbols=19)"
@@ -162,8 +162,8 @@ def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_
 
 
 def test_the_first_line_is_what_was_run_and_which_headlines_hold(capsys):
-    ClaimTable(ranked("holds", "fails", rank="headline")).show({"converged": 3, "diverged": 1}, 8.0)
-    line = "4 runs in 8 s, 1 diverged: 2 headlines, 1 holds, 1 fails (It is small).\n"
+    ClaimTable(ranked("holds", "fails", rank="headline")).show({"ok": 3, "diverged": 1}, 8, "a")
+    line = "4 runs of a in 8 s, 1 diverged: 2 headline claims, 1 holds, 1 fails (It is small).\n"
     assert capsys.readouterr().out.startswith(line)
 
 
@@ -275,9 +275,9 @@ def test_in_a_notebook_claims_show_sentence_numbers_and_verdict_and_never_markup
     assert page.count("<li data-verdict=") == len(CLAIMS)
     assert "5 claims: 2 hold" in page
     smaller = [dataclasses.replace(claim, size={"depth": ("8", "64")}) for claim in CLAIMS]
-    assert ClaimTable(smaller)._repr_html_().count("depth 8 (document 64)") == 1
+    assert ClaimTable(smaller)._repr_html_().count("depth 8 (the document: 64)") == 1
     cells = [dataclasses.replace(smaller[0], cell={"depth": n}) for n in (8, 16)]
-    assert rows(cells)[0].details["Size"] == "depth by cell (document 64) in 2 cells"
+    assert rows(cells)[0].details["Size"] == "at depth by cell (the document: 64) in 2 cells"
     for claim, row in zip(CLAIMS, rows(CLAIMS), strict=True):
         page = claim._repr_html_()
         assert page.count(f'<li data-verdict="{claim.verdict}"') == 1

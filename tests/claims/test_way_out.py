@@ -50,6 +50,6 @@ def test_each_cell_has_its_own_way_out():
     assert open_reasons([on_bound, off]) == {none: [on_bound], seeds: [off]}
     (row,) = rows([on_bound, off])
     assert row.remarks == (
-        f"Inconclusive in 1: rank=2 ({none}).",
-        f"Inconclusive in 1: rank=1 ({seeds}).",
+        f"Inconclusive in 1 cell: rank=2 ({none}).",
+        f"Inconclusive in 1 cell: rank=1 ({seeds}).",
     )

@@ -46,7 +46,7 @@ def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(na
     record = shipped(name)[0]
     table, total = ClaimTable(record.claims), len(families(rows(record.claims)))
     page = verdicts({"claims": record.claims, "runs": record.runs})
-    (number,) = map(int, re.findall(r": (\d+) headlines?\b", page.finding))
+    (number,) = map(int, re.findall(r": (\d+) headline claims?\b", page.finding))
     first = [entry.row for rank, _, some in page.groups[:1] for entry in some]
     assert sum(not row.lead for row in first) == number
     assert all(f"{'Corrected:' if row.lead else '-'} {row.statement}" in words for row in first)

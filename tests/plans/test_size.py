@@ -39,7 +39,7 @@ def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document(
     networks, along = tuple("abcdefgh"), sample(along={"network": ("a", "c")})
     size = size_of(along, {"network": networks[:3]}, [{"network": networks}])
     assert size == {"network": ("3 of the document's 8 values", "")}
-    assert rows([sample(size=size)])[0].details["Size"] == "network 3 of the document's 8 values"
+    assert rows([sample(size=size)])[0].details["Size"] == "at network 3 of the document's 8 values"
     few = size_of(along, {"network": ("a",)}, [{"network": ("a", "b")}])
     assert few == {"network": ("a", "a, b")}
     other = size_of(along, {"network": ("z",)}, [{"network": networks}])
@@ -68,7 +68,7 @@ def test_a_verdict_says_at_what_size_it_was_reached_unless_that_is_the_one_of_th
     small = sample(samples=3.0, size={"symbols": ("19", "53"), "depth": ("1", "2")})
     (row,) = rows([small])
     assert (row.verdict, row.at) == ("fails", "at symbols=19")
-    assert row.details["Size"] == "symbols 19 (document 53), depth 1 (document 2)"
+    assert row.details["Size"] == "at symbols 19 (the document: 53), depth 1 (the document: 2)"
     assert "| fails at symbols=19 |" in ClaimTable([small]).to_markdown()
     (row,) = rows([replace(small, size={})])
     assert (row.at, row.details["Size"]) == ("", "that of the document")

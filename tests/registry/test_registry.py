@@ -113,7 +113,7 @@ def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sente
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(lines) == len(rows(CLAIMS)) == 3
     assert lines[0].startswith("| fails at symbols=19 (1 of 2 cells hold) | `far` It is small.")
-    assert "Fails in 1: rank=1" in lines[0]
+    assert "Fails in 1 cell: rank=1" in lines[0]
 
 
 def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():

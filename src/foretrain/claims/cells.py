@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, VERDICTS, Claim
 from foretrain.claims.way_out import open_reasons
-from foretrain.words import told_apart
+from foretrain.words import count, told_apart
 
 WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS, NOT_CLAIMED)
 _NAMED = 3
@@ -67,7 +67,7 @@ class CellClaims:
         if len(claims) == len(self.claims):
             return f"all {len(claims)} cells"
         cells = "; ".join(self.place(claim) for claim in claims[:_NAMED])
-        return f"{len(claims)}: {cells}" + ("; ..." if len(claims) > _NAMED else "")
+        return f"{count(len(claims), 'cell')}: {cells}" + ("; ..." if len(claims) > _NAMED else "")
 
     def place(self, claim: Claim) -> str:
         """The cell of a claim in words, with as many digits as tell it from the others."""

@@ -33,8 +33,10 @@ def formulas(text: str) -> Any:
 
     Greek names become letters, ``sigma_0`` and ``B1^2`` get their index, ``x^2`` and ``P^(-3/4)`` their exponent, ``sqrt(M)``
     its sign; a capital before a symbol is one too. Words with an underscore that are no symbol, such as ``init_scale``, stay.
+    What stands between backticks is code, and a number such as 9e-6 is never broken.
     """
-    return Markup(_set(str(escape(text))))
+    html = re.sub(r"\d[\d.]*e-\d+", r'<span class="whole">\g<0></span>', _set(str(escape(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", html))
 
 
 def _set(html: str) -> str:

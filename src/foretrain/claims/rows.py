@@ -127,18 +127,18 @@ def tally(rows: Iterable[Row], most: int = _NAMED) -> str:
     return ", ".join(parts)
 
 
-def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
-    """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
+def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float | None, of) -> str:
+    """Say what was run of which study, and which headlines hold: "34 runs of routing in 8 s: 6 headline claims, all hold"."""
     first = by_rank(rows).get(HEADLINE, [])
     gone = (runs or {}).get("diverged", 0)
     lost = f", {gone if gone < sum(runs.values()) else 'all'} diverged" if runs and gone else ""
-    start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
+    of = f"{f'of {of} ' if of else ''}in {duration(seconds or 0)}{lost}"
+    start = f"{count(sum(runs.values()), 'run')} {of}: " if runs else ""
     if not first:
         return start and f"{start[:-2]}."
     verdicts = [family[0].standing for family in families(first)]
-    if set(verdicts) == {HOLDS}:
-        return f"{start}{count(len(verdicts), 'headline holds', 'headlines, all hold')}."
-    return f"{start}{count(len(verdicts), 'headline')}, {tally(first, 1)}."
+    which = "all hold" if verdicts[1:] and {*verdicts} == {HOLDS} else tally(first, 1)
+    return f"{start}{count(len(verdicts), 'headline claim')}, {which}."
 
 
 def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
@@ -146,9 +146,10 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     sizes, places = {row.details["Size"] for row in rows}, {row.at for row in rows}
     if len(sizes) == 1:
         bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
-        return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
-    shared = places.pop().removeprefix("at ") if len(places) == 1 else ""
-    return shared and f"Size: {shared}.", [replace(r, at="" if shared else r.at) for r in rows]
+        line = f"Size: {sizes.pop()}.".replace("Size: at ", "At ")
+        return line, [replace(row, at="", details=next(bare)) for row in rows]
+    shared = places.pop() if len(places) == 1 else ""
+    return shared and f"A{shared[1:]}.", [replace(r, at="" if shared else r.at) for r in rows]
 
 
 def counted(rows: Sequence[Row]) -> str:
@@ -239,7 +240,7 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str
     """
     values, bounds = list(uncertainty or measured), list(allowed or ())
     off = bool(bounds) and predicted == (0, 0) and bounds[0] in (0, -math.inf)
-    off = off and not measured[0] < 0
+    off = off and measured[0] >= 0
     percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= bounds[1] <= 1
     if percent:
         digits = _digits([100 * value for value in values], [100 * bounds[1]], 2)
@@ -328,10 +329,10 @@ def _remarks(group, several) -> Iterator[str]:
         where = f" in {group.where(some)} ({reason})" if several else f": {reason}"
         yield f"Inconclusive{where}."
     if several and (outside := group.outside):
-        first = [f"{group.place(some[0])} ({why})" for why, some in outside.items()][:_NAMED]
+        why, some = next(iter(outside.items()))
         amount = sum(map(len, outside.values()))
-        more = "; ..." if amount > len(first) else "."
-        yield f"Not claimed in {count(amount, 'cell')}: {'; '.join(first)}{more}"
+        more = "; ..." if amount > 1 else "."
+        yield f"Not claimed in {count(amount, 'cell')}: {group.place(some[0])} ({why}){more}"
     elif group.outside:
         yield f"Not claimed ({'; '.join(group.outside)})."
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
@@ -346,7 +347,8 @@ def _remarks(group, several) -> Iterator[str]:
 def _details(group) -> dict[str, str]:
     first = group.claims[0]
     notes = {claim.note for claim in group.claims}
-    along = (f"{n} from {number(low)} to {number(high)}" for n, (low, high) in first.along.items())
+    ends = first.along.items()
+    along = (f"{n} from {number(low)} to {number(high)}" for n, (low, high) in ends if low != high)
     texts = {
         "Why this is allowed": first.why,
         "Note": first.note if len(notes) == 1 else "",
@@ -368,7 +370,8 @@ def _size(group) -> str:
     if not differ:
         return "that of the document"
     several = f" in {count(sum(map(bool, sizes)), 'cell')}" if len(sizes) > 1 else ""
-    return f"{size_text(differ)}{several}"
+    words = {name.replace("_", " "): values for name, values in differ.items()}
+    return f"at {size_text(words).replace('(document ', '(the document: ')}{several}"
 
 
 def _cells(group, digits) -> Iterator[tuple[str, str, str]]:

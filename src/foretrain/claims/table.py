@@ -74,13 +74,13 @@ class ClaimTable(Sequence):
         self._render(lines, width, details, encoding, color_system=None)
         return lines.getvalue().rstrip("\n")
 
-    def show(self, runs: Mapping | None = None, seconds: float = 0, *, details: bool = False):
+    def show(self, runs: Mapping | None = None, seconds=0.0, of="", details: bool = False):
         """Print the table to standard output, in colour where that is a terminal; above it what was run, where it is given.
 
-        `runs` maps the outcome of runs to their number, `seconds` is what they took, `details` as of `format`.
+        `runs` maps the outcome of runs of study `of` to their number, `seconds` is what they took, `details` as of `format`.
         """
         if runs:
-            print_folded(finding(alike(rows(self._claims))[1], runs, seconds))
+            print_folded(finding(alike(rows(self._claims))[1], runs, seconds, of))
         self._render(sys.stdout, columns(), details, sys.stdout.encoding, color_system="auto")
 
     def _render(self, file, width: int, details: bool, encoding: str | None, color_system) -> None:

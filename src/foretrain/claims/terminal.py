@@ -27,7 +27,7 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     ranked = facts.by_rank(every)
     first = ranked.pop(HEADLINE, [])
     others = [row for some in ranked.values() for row in some]
-    yield from [_hung(size, width, fit)] if any(row.at for row in judged) else []
+    yield from [_hung(size, width, fit)] if size and any(row.at for row in judged) else []
     shared = {
         reason: sentences
         for reason, sentences in facts.open_reasons(every).items()

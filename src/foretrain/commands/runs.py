@@ -80,7 +80,7 @@ def _conducted(plan, options, arguments):
     assert result.path is not None, "what was run has a folder"
     summary = read_summary(result.path)
     if not arguments.quiet:
-        result.claims.show(summary.runs, summary.wall_time_s, details=arguments.verbose)
+        result.claims.show(summary.runs, summary.wall_time_s, summary.study, arguments.verbose)
         if (page := result.path / "report.html").exists():
             print_text(f"Page: {page}")
         for line in summary.remarks:
@@ -139,7 +139,7 @@ def _show(arguments):
         for name, text in facts:
             print_folded(text, f"  {name:<8}", " " * 10)
         print()
-        claims.show(summary.runs, summary.wall_time_s, details=arguments.verbose)
+        claims.show(summary.runs, summary.wall_time_s, summary.study, arguments.verbose)
     return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
 
 

@@ -54,8 +54,8 @@ def _check(arguments):
     from foretrain.registry.needed import lines as needed
 
     lines = foretrain.check(arguments.study)
-    for line in lines or needed(arguments.study, arguments.pilot):
-        print_text(line)
+    also = [] if lines else needed(arguments.study, arguments.pilot)
+    print_text("\n".join([str(lines), *also]))
     if lines.seconds is not None:
         print(f"The first run took {duration(lines.seconds)}.")
     return 2 if lines else 0

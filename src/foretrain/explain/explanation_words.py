@@ -180,11 +180,11 @@ def trust_lines(explanation: Explanation) -> list[str]:
     """Return the self-check and what cannot be said, in sentences."""
     checks, training = explanation.checks, explanation.training
     ways = {
-        "Every assumption kept is the closed form to {:.1g} of the loss at the start.": checks.closed,
-        "The kernel in own steps and batches is its recursion to {:.1g}.": checks.recursion,
-        "No assumption kept is the run of Optax to {:.1g}.": checks.run,
+        "Every assumption kept is the closed form to {} of the loss at the start.": checks.closed,
+        "The kernel in own steps and batches is its recursion to {}.": checks.recursion,
+        "No assumption kept is the run of Optax to {}.": checks.run,
     }
-    lines = [words.format(off) for words, off in ways.items() if off is not None]
+    lines = [words.format(number(off, 1)) for words, off in ways.items() if off is not None]
     if checks.run > 1e-9:
         lines.append("That is more than 1e-9: the training amplifies rounding.")
     if not training.adaptive:
@@ -252,7 +252,7 @@ def plus_minus(value: Interval, most: float = np.inf) -> str:
         return f"more than {most}"
     if not (np.isfinite(value.low) and np.isfinite(value.high)):
         return number(value.measured, 2)
-    return f"{number(value.measured, 2)} +- {number((value.high - value.low) / 2, 1)}"
+    return f"{number(value.measured, 2)} ± {number((value.high - value.low) / 2, 1)}"
 
 
 def miss_words(curves: np.ndarray, run: np.ndarray) -> tuple[str, str]:

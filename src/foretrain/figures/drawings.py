@@ -95,13 +95,14 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     if not (evaluated := [board for panel in row.panels for board in boards(panel, grid)]):
         return None
     columns = min(row.columns or 3, len(evaluated))
-    rows = -(-len(evaluated) // columns)
-    figure, axes = panels(
-        rows, columns, height=row.height or 3.6 * rows + 0.6, squeeze=False, sharey=row.sharey
-    )
+    rows, log = -(-len(evaluated) // columns), ("semilogy", "loglog")
+    height = row.height or 3.6 * rows + 0.6
+    # What is one quantity in all panels has one ordinate.
+    share = row.sharey or len({(b.ylabel, b.panel.scale in log) for b in evaluated}) == 1
+    figure, axes = panels(rows, columns, height=height, squeeze=False, sharey=share)
     setp(axes.ravel()[len(evaluated) :], visible=False)
     for place, (ax, board) in enumerate(zip(axes.ravel(), evaluated, strict=False)):
-        _draw_board(ax, board, label=not row.sharey or place % columns == 0)
+        _draw_board(ax, board, label=not share or place % columns == 0)
     _label_abscissas(axes, evaluated)
     cell = Cell(next(grid.cells()))
     title, caption = (

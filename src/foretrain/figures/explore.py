@@ -76,7 +76,11 @@ def explore(
             [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
         ]
-        return paths, [answers[n][0] for n in numeric], " ".join(end for _, end in answers if end)
+        outside: dict[str, list[str]] = {}
+        for sentence, (_, why) in zip(heads, answers, strict=True):
+            outside.setdefault(why, []).append(sentence.statement)
+        notes = [f"Not claimed here ({why}): {' '.join(outside[why])}" for why in outside if why]
+        return paths, [answers[n][0] for n in numeric], " ".join(notes)
 
     def slider(name: str) -> dict[str, Any]:
         own, rows, ends = getattr(cell.parameters, name), {}, ["", ""]
@@ -119,5 +123,4 @@ def _answer(sentence: Sentence, cell: Grid) -> tuple[str, str]:
         near, _ = sentence.fixed(blind)
     except Exception:  # what looks along an axis, or does not apply, says nothing here
         return "–", ""
-    end = f"Not claimed here ({outside}): {sentence.statement}" if outside else ""
-    return number(near) if np.isfinite(near) else "–", end
+    return number(near) if np.isfinite(near) else "–", outside

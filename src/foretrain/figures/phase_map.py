@@ -9,7 +9,7 @@ from foretrain.claims.interval import interval
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, titled_panels
 from foretrain.quantities.cell import Cell
-from foretrain.words import count
+from foretrain.words import count, number
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LEGIBLE = 5  # values of an axis up to which numbers fit into cells
@@ -54,7 +54,7 @@ def draw_phase_map(
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
             values = c.values(name)
             every = max(1, len(values) // 3)
-            words = [f"{value:.1g}" if value < 1 else f"{value:g}" for value in values[::every]]
+            words = [number(value, 1 if value < 1 else 6) for value in values[::every]]
             axis.set_ticks(range(0, len(values), every), words, fontsize=9.7)
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())

@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import DIVERGING, SEQUENTIAL, panels
+from foretrain.words import cell_words
 
 
 def block_maps(
@@ -69,7 +70,7 @@ def draw_accuracy(grid: Any, axes: tuple[str, ...] = ()) -> Drawing:
     part, where = grid.first(axes)
     values = {name: part.values(name) for name in axes}
     at = {name: some[(len(some) - 1) // 2] for name, some in values.items()}
-    where = "".join(f" {name} = {value:g}." for name, value in at.items()) + where
+    where = (f" Drawn at {cell_words(at)}." if at else "") + where
     runs, (figure, ax) = part.simulation.sel(at), panels(height=5)
     accuracy = runs["heldout_accuracy"].transpose("seed", "output_domain", "input_domain").values
     domains = accuracy.shape[1]

@@ -104,7 +104,7 @@ class FigureRow:
         where: Cells for which it is drawn, a function of the cell; None for all.
         columns: Panels in a row; by default all panels, at most three.
         height: In inches; by default 3.6 for each row.
-        sharey: Whether all panels have one ordinate, or ``row`` if those of a row have.
+        sharey: Whether all panels have one ordinate, as those of one quantity do, or ``row`` if those of a row have.
         legend: Columns of the legend.
         function: Draws the figure from a grid in place of `panels`: gives a `foretrain.figures.Drawing`, several by their
             names, each made or a function without arguments that makes it, or None where there is nothing to draw.

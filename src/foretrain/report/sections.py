@@ -41,6 +41,12 @@ class PageFigure:
     csv: str = ""
     shows: tuple[str, ...] = ()  # ids of the sentences that are judged by what is seen in it
 
+    @property
+    def tall(self) -> bool:
+        """True if its words would be too small where it is as high as half a window."""
+        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.svg)
+        return bool(size) and float(size[2]) > 0.8 * float(size[1])
+
 
 @dataclass(frozen=True)
 class Section:
@@ -160,7 +166,7 @@ def verdicts(
         )
 
     return Verdicts(
-        finding(every, summary.get("runs"), summary.get("wall_time_s") or 0.0),
+        finding(every, *map(summary.get, ("runs", "wall_time_s", "study"))),
         counted(every),
         size,
         [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],

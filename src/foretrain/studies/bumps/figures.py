@@ -132,7 +132,6 @@ FIGURES = {
             panel(where_stable(bumps), by=by, across="rank", label="Bumps per component", **RATES)
             for by in ("optimizer", "init_scale")
         ),
-        sharey=True,
         legend=3,
     ),
     "competition": figure(
@@ -150,7 +149,6 @@ FIGURES = {
             ylim=(0, 2),
             **RATES,
         ),
-        sharey=True,
         where=lambda c: c.p.rank == 2,
     ),
     "full-rank": drawn(draw_full_rank, "loss"),

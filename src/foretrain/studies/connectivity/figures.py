@@ -32,7 +32,6 @@ FIGURES = {
             ylim=(-0.04, 1.04),
             **BY_WIDTH | {"theory": lambda c: c.theory.connection_probability},
         ),
-        sharey=True,
         legend=3,
     ),
     "pair-errors": figure(
@@ -53,7 +52,6 @@ FIGURES = {
             levels={"generalises below": lambda c: c.p.generalises_below},
             **BY_WIDTH,
         ),
-        sharey=True,
     ),
     "precision-recall": figure(
         "Precision and recall of the graph",

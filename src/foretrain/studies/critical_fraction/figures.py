@@ -85,7 +85,6 @@ FIGURES = {
             label="Normalised embedding",
         ),
         columns=2,
-        sharey=True,
         where=lambda c: "flow_embedding" in c.theory and c.p.embedding_dim == 1,
     ),
 }

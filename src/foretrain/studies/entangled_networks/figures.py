@@ -20,7 +20,8 @@ def draw_pairs(grid):
         seed_band(ax, values.units, values, pair, color=colour, fraction=False)
         if pair in DERIVED:
             derived = more(cell.of("theory").learning_coefficient, pair)
-            ax.plot(values.units, derived, **theory_line(colour, label="derived"))
+            ax.plot(values.units, derived, **theory_line(colour))
+    ax.plot([], [], **theory_line(label="derived"))
     ax.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
     ax.set(xticks=part.values("units"), xlabel="Neurons of a module", ylabel="Effective parameters")
     caption = "Effective parameters: above 0 the modular network has fewer; dashed: derived."

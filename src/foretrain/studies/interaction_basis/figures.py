@@ -44,13 +44,13 @@ def draw_graphs(grid):
     networks = {cell.parameters.task: cell.simulation, **cell.variants}
     files = {"digits": "graph", "transformer": "transformer"}
     return {
-        file: partial(_graph, networks[name], f"the {name} network{words}")
+        file: partial(_graph, networks[name], name, words)
         for name, file in files.items()
         if name in networks
     }
 
 
-def _graph(data, words):
+def _graph(data, name, words):
     strength = data["edge_strength"].isel(seed=0)
     modules = data["module"].isel(seed=0).values
     linked = modules >= 0
@@ -59,8 +59,12 @@ def _graph(data, words):
     sizes = [int(np.flatnonzero(layer)[-1]) + 1 for layer in linked]
     edges = [part[: sizes[at + 1], : sizes[at]] for at, part in enumerate(strength.values)]
     kept = [layer[:size] for layer, size in zip(modules, sizes, strict=True)]
-    graph = layered_graph(edges, kept, names=LAYERS if len(sizes) == len(LAYERS) else None)
-    more = f" Of each layer the {DRAWN} most important directions of the local basis, for the first seed of {words}"
+    names = LAYERS if len(sizes) == len(LAYERS) else None
+    graph = layered_graph(edges, kept, names=names, title=f"Interactions between layers, {name}")
+    more = f" Of each layer the {DRAWN} most important directions of the local basis are drawn, for the first seed.{words}"
+    if "module_agreement" in data:
+        agree, pure = (data[name][0].item() for name in ("module_agreement", "module_purity"))
+        more += f" Adjusted Rand index of modules and best frequencies {agree:.2f}, purity of modules {pure:.2f}."
     return dataclasses.replace(graph, caption=graph.caption + more)
 
 
@@ -104,7 +108,7 @@ FIGURES = {
         where=lambda c: c.p.task == "digits",
     ),
     "cut": figure(*_CUT, *_curves(""), where=lambda c: c.p.task in ("modular", "transformer")),
-    "graphs": drawn(draw_graphs, "transformer/module_agreement", "transformer/module_purity"),
+    "graphs": drawn(draw_graphs),
     "frequencies": drawn(draw_frequencies),
     "best-frequency": figure(
         "One frequency to a direction",

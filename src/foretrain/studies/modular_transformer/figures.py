@@ -81,7 +81,6 @@ FIGURES = {
             across="rank",
             label="Validation accuracy",
         ),
-        sharey=True,
         columns=4,
     ),
     "phases": drawn(draw_phases),

@@ -40,7 +40,6 @@ FIGURES = {
             ylim=(0, 2),
             theory=False,
         ),
-        sharey=True,
         legend=3,
     ),
     "forgotten": figure(

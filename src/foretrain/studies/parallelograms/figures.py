@@ -91,7 +91,8 @@ def draw_plane(grid):
         count, turn = path.sizes["symbol"], int(frequency_shares(path[-1].values).argmax()) + 1
         stride = pow(turn, -1, count) if modular else 1
         for step, ax in zip((fitted, -1), axes, strict=True):
-            draw_symbols(ax, path[step].values, np.arange(count + modular) * stride % count)
+            order = np.arange(count + modular) * stride % count
+            draw_symbols(ax, path[step].values, order, frame=path[[fitted, -1]].values)
             levels = (float(run[f"{name}_accuracy"][step]) for name in ("train", "validation"))
             words = ", ".join(f"{level:.2f}" for level in levels)
             ax.set_title(f"{name}\nstep {int(run['step'][step]):,}: {words}", loc="left")

@@ -169,7 +169,6 @@ FIGURES = {
             label="Singular value",
             **LAYERS,
         ),
-        sharey=True,
         legend=4,
     ),
     "own-start": figure(
@@ -187,7 +186,6 @@ FIGURES = {
             for number in range(_RUNS)
         ),
         where=lambda c: has_items(c) and bool(np.isfinite(c.theory.start_singular_values).all()),
-        sharey=True,
         height=7.0,
         legend=4,
     ),

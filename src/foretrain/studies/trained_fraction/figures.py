@@ -61,7 +61,6 @@ FIGURES = {
             ylim=(1e-9, 300),
             label="Error at the end",
         ),
-        sharey=True,
     ),
     "components": figure(
         "Connected components of the trained pairs",

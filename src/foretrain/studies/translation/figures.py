@@ -135,7 +135,6 @@ FIGURES = {
             levels=LEVELS,
             **OVER_FRACTIONS | {"theory": lambda c: c.theory.predicted_untrained_error.clip(FLOOR)},
         ),
-        sharey=True,
         legend=3,
     ),
     "pairs": drawn(draw_pairs),
@@ -161,6 +160,5 @@ FIGURES = {
                 ("all", "pair_error", {"(D - 1)/2": lambda c: (c.p.words - 1) / 2}),
             )
         ),
-        sharey=True,
     ),
 }

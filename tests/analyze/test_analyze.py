@@ -1,4 +1,5 @@
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.special
+from sklearn.datasets import load_digits
 
 import foretrain
 from foretrain.analyze.analysis import analyze, outlook
@@ -320,6 +322,27 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, caps
     assert run(folder, "none.npz", "--out", folder / "new" / "deeper") == 2  # now of the model
     assert "none.npz" in capsys.readouterr().err
     assert not (folder / "new").exists()
+
+
+@pytest.mark.slow
+def test_an_analysis_killed_after_10_20_and_40_seconds_of_a_core_ends_with_the_same_pages(tmp_path):
+    """Of a classifier of digits."""
+    digits, random = load_digits(), np.random.default_rng(0)
+    shapes = (32, 64), (32, 32), (10, 32)
+    save(tmp_path / "digits.npz", [random.standard_normal(s) / s[1] ** 0.5 for s in shapes])
+    np.savez(tmp_path / "data.npz", x=digits.data / 16, y=digits.target)
+
+    def page(out, most=resource.RLIM_INFINITY):
+        words = ["digits.npz", "--data", "data.npz", "--out", out, "--quiet"]
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most))  # noqa: E731
+        command = [sys.executable, "-m", "foretrain", "analyze", *words]
+        code = subprocess.run(command, cwd=tmp_path, preexec_fn=limit, check=False).returncode
+        names = "analysis.html", "analysis.json"
+        return code, *((tmp_path / out / name).read_text("utf-8") for name in names if not code)
+
+    killed = [page("killed", most) for most in (10, 20, 40)]
+    assert killed[0] == (-signal.SIGKILL,)
+    assert page("killed") == page("whole")
 
 
 @pytest.mark.slow

@@ -168,16 +168,6 @@ def test_the_plain_minimum_of_the_cut_is_a_weak_leaf():
     assert same(partition(weights).labels[:10], labels)
 
 
-def test_modules_that_nothing_joins_are_found_beside_dust():
-    weights, labels = planted((6, 6, 2), [])
-    parting = partition(weights, 2)
-    assert parting.cut == 0
-    assert same(parting.labels[:12], labels[:12])
-    lonely = partition(np.pad(weights, (0, 2)))
-    assert lonely.modules == 3
-    assert (lonely.labels[-2:] == -1).all()
-
-
 def test_the_affinity_of_a_layered_graph_and_labels_by_layer():
     eps = 0.01
     edges = [np.diag([1.0, 0.04, 1e-4]), np.array([[1.0, 0.0, 0.0]])]

@@ -49,9 +49,7 @@ CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of 
 FROM_START = 4  # one chain in so many begins at w*
 LEAST = 2000  # gradients of a chain with which a scale is begun
 MEMORY = 2**32  # bytes that chains may take
-HOPELESS = (
-    3.0  # times the gradients that are left: what a scale needs for trust at which it is given up
-)
+HOPELESS = 3.0  # times the gradients that are left: from that need on a scale is given up
 ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
 
 

@@ -126,7 +126,7 @@ def interaction_basis(
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
-    apart: bool = False,
+    separate: bool = False,
 ) -> InteractionBasis:
     """The interaction basis of every layer of a network.
 
@@ -144,7 +144,7 @@ def interaction_basis(
         threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
             share of the layer's largest.
         few: True to go on where examples are fewer than a layer's activations, so that the data limit the directions.
-        apart: True if parts of the network that no weight joins are taken as uncorrelated where their correlations can be by
+        separate: True if parts of the network that no weight joins are taken as uncorrelated where correlations can be by
             chance, which otherwise mix directions that matter alike; with `centre` alone.
 
     Returns:
@@ -164,7 +164,7 @@ def interaction_basis(
     to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
     size = chains.block_size(8 * (3 * sum(whole) + 3 * local + 4 * to_output))
     layer_moments = moments(network, x, centre=centre)
-    for at, labels in enumerate(_parts(chain, layer_moments, len(x)) if apart else ()):
+    for at, labels in enumerate(_parts(chain, layer_moments, len(x)) if separate else ()):
         if len(names := np.unique(labels)) > 1:
             own = [factor(layer_moments[at].factor * (labels == name)) for name in names]
             layer_moments[at] = replace(layer_moments[at], factor=np.concatenate(own))

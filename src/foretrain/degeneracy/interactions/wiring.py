@@ -54,7 +54,7 @@ def wired(
     doubts = []
     if loss != "mse":
         network = Network((*network.sections, _roots()), (*network.params, {}))
-    basis = interaction_basis(network, x, kind="local", centre=True, few=True, apart=True)
+    basis = interaction_basis(network, x, kind="local", centre=True, few=True, separate=True)
     graph = interaction_graph(network, x, basis, points=points)
     count = int(affinity(graph.strengths, eps).any(0).sum())
     if (number or 0) > count:

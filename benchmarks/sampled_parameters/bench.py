@@ -243,7 +243,7 @@ MADE = {
     "trap: a hole": _hole,
     "trap: no minimum": partial(_quadratic, [1.0, 0.3], 0.3, trap=True),
     "trap: minibatches": _minibatches,
-    "trap: cut short": partial(_deep, "8-4-4-8 r2", trap=True, share=0.1),
+    "trap: cut short": partial(_deep, "8-4-4-8 r2", trap=True, share=0.3),
 }
 PAPER = {
     **{name: partial(_deep, name) for name in (

@@ -67,6 +67,12 @@ def test_scales_that_do_not_fit_the_work_are_refused_beforehand():
     assert numbers.doubts[0][0].startswith("not sampled: a scale takes 32,000 gradients at least")
     assert numbers.checks[0] is None
     assert numbers.gradients < 45_000
+    # On a narrow ring trajectories that come round are long, and at a smaller scale longer.
+    ring = posterior(lambda w, d: d + 1e5 * (w @ w - 1) ** 2, jnp.eye(2)[0], jnp.zeros(1), beta=1.0)
+    numbers = sampled_parameters(ring, [0.001, 0.01], gradients=100_000)
+    assert numbers.doubts[0] == numbers.doubts[1]
+    assert numbers.doubts[0][0].startswith("not sampled: a scale takes")
+    assert numbers.gradients < 30_000
 
 
 def test_chains_that_do_not_fit_the_memory_are_refused_before_any_draw(monkeypatch):
@@ -207,9 +213,7 @@ def linear(weights, x):
     return x
 
 
-def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen(monkeypatch):
-    """With all chains from w* every check passes, and the value is that of one basin."""
-
+def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen():
     def wells(w, data):
         far = jnp.clip((w[0] / 1.5) ** 2, 0, 1)
         cost = (1 - far) + 0.05 * far
@@ -219,16 +223,6 @@ def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen(monkeypatch):
     numbers = sampled_parameters(around, [0.01], gradients=400_000)
     assert not numbers.trusted[0]
     assert numbers.checks[0].rhat > 1.2
-    begin = effective_parameters._Walk._cooled
-
-    def inside(walk, beta, seconds):
-        walk.outside, walk.hot = 0 * walk.outside, beta
-        return begin(walk, beta, seconds)
-
-    monkeypatch.setattr(effective_parameters._Walk, "_cooled", inside)
-    fooled = sampled_parameters(around, [0.01], gradients=400_000)
-    assert fooled.trusted[0]
-    assert fooled.value[0] > 5.6
 
 
 def test_the_share_of_the_virial_is_below_one_while_chains_spread():

@@ -69,9 +69,8 @@ def test_what_is_called_exact_is_the_rank_deficit_and_sources_account_for_it(
         assert free >= 9  # the scales of as many hidden neurons
         return
     odd = activation == "tanh" or (activation == "sigmoid" and bias)
-    dead = (
-        4 if activation == "tanh" and not bias else 8 + bias
-    )  # tanh ends at -1, which a bias says too
+    # Tanh ends at -1, which a bias says too.
+    dead = 4 if activation == "tanh" and not bias else 8 + bias
     known = {"dead": dead, "duplicated": 4, "equal inputs": 5} | (
         {"opposed": 4, "synchronised and opposed": 4} if odd else {}
     )

@@ -25,9 +25,8 @@ def nets():
 
 def test_derivatives_by_hand_are_those_of_jax(nets):
     net, other, x = nets
-    x = np.concatenate(
-        [x, np.zeros((1, 3))]
-    )  # where a section has no bias, nothing moves an input of zero
+    # Where a section has no bias, nothing moves an input of zero.
+    x = np.concatenate([x, np.zeros((1, 3))])
     first, second = passed(net, x), passed(other, x)
     for name in ("activations", "preactivations", "by_activations", "by_preactivations"):
         for a, b in zip(getattr(first, name), getattr(second, name), strict=True):

@@ -14,6 +14,8 @@ from foretrain.degeneracy.interactions.modularity import (
     secant_of_volumes,
 )
 from foretrain.degeneracy.interactions.rewiring import is_modular, modules, rewired
+from foretrain.degeneracy.interactions.wiring import wired
+from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 
 strengths = st.floats(0.02, 1)
@@ -104,12 +106,21 @@ def test_the_search_finds_the_best_of_all_partitions_of_a_small_graph(seed, reso
     assert cut[EVERY.max(1) == 1].min() - 1e-9 < two.cut < 1.2 * cut[EVERY.max(1) == 1].min()
 
 
-@pytest.mark.parametrize("blocks", [2, 5, 12, 20])
-def test_planted_blocks_of_a_layered_graph_are_found_with_their_number(blocks):
-    parts, labels = layered(blocks, noise=1.0 / blocks)
-    parting = partition(affinity(parts, 1e-3))
-    assert parting.modules == blocks
-    assert same(parting.labels, labels)
+@pytest.mark.parametrize(("blocks", "n"), [(12, 2000), (14, 1000), (20, 1000)])
+def test_blocks_of_a_network_that_share_no_weight_are_its_modules(blocks, n):
+    """All blocks are alike, so that the least chance correlation would mix their directions."""
+    random, weights = np.random.default_rng(blocks), []
+    labels = [random.permutation(np.repeat(np.arange(blocks), wide)) for wide in (3, 4, 4, 2)]
+    for below, above in pairwise(labels):
+        block = random.standard_normal((above.size // blocks, below.size // blocks))
+        weights.append(np.zeros((above.size, below.size)))
+        for at in range(blocks):
+            weights[-1][np.ix_(above == at, below == at)] = block
+    wiring, doubts = wired(perceptron(weights), random.standard_normal((n, 3 * blocks)), 1e-3)
+    pairs = zip(labels, wiring.basis.layers, strict=True)
+    members = np.concatenate([label[abs(basis.backward).argmax(0)] for label, basis in pairs])
+    assert same(*(names[wiring.modules.labels >= 0] for names in (wiring.modules.labels, members)))
+    assert (wiring.modules.modules, doubts) == (blocks, [])
 
 
 @pytest.mark.parametrize("blocks", [2, 7])
@@ -155,16 +166,6 @@ def test_the_plain_minimum_of_the_cut_is_a_weak_leaf():
     assert normalised.cut == pytest.approx(0.7)
     assert same(normalised.labels[:10], labels)
     assert same(partition(weights).labels[:10], labels)
-
-
-def test_modules_that_nothing_joins_are_found_beside_dust():
-    weights, labels = planted((6, 6, 2), [])
-    parting = partition(weights, 2)
-    assert parting.cut == 0
-    assert same(parting.labels[:12], labels[:12])
-    lonely = partition(np.pad(weights, (0, 2)))
-    assert lonely.modules == 3
-    assert (lonely.labels[-2:] == -1).all()
 
 
 def test_the_affinity_of_a_layered_graph_and_labels_by_layer():

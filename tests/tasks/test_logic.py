@@ -17,9 +17,8 @@ def test_xor_pathways_see_one_example_each():
     for path in range(4):
         x, y = data.inputs["x"][path], data.targets["y"][path]
         np.testing.assert_array_equal(statistics.sigma_yx(path), np.outer(y, x) / 4)  # eq. (18)
-        np.testing.assert_array_equal(
-            statistics.sigma_x(path, path), np.outer(x, x) / 4
-        )  # eq. (19)
+        # Eq. (19).
+        np.testing.assert_array_equal(statistics.sigma_x(path, path), np.outer(x, x) / 4)
         for other in set(range(4)) - {path}:
             assert not statistics.sigma_x(path, other).any()
     assert statistics.target_power["y"] == 1

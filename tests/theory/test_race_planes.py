@@ -68,9 +68,8 @@ def test_layers_grow_as_their_own_start_says(outputs):
     result = part_flow(own, TIMES, S, D)
     assert left(result, outputs) < 1 - LAYERS[outputs]
     np.testing.assert_allclose(result[0], SCALE)
-    np.testing.assert_allclose(
-        *part_flow(own, [60, 1e9], S, D), rtol=0.01
-    )  # where all is learned, it rests
+    # Where all is learned, it rests.
+    np.testing.assert_allclose(*part_flow(own, [60, 1e9], S, D), rtol=0.01)
     # Another start, every part at the pace of the mean, or the hidden matrix turned around.
     others = part_planes(*start(1), circulant(6, outputs))
     turned = part_planes(start()[0], start()[1].T, start()[2], circulant(6, outputs))

@@ -261,7 +261,7 @@ def _sampled(function, x, y, loss, eps, outputs, options):
         doubts = []
         for scale, value, lines in zip(sampled.eps, sampled.value, sampled.doubts, strict=True):
             of = function.apply, function.params, x, y, loss
-            shift = unit_costs.slope_shift(*of, float(scale))
+            shift = unit_costs.slope_shift(*of, float(scale)) if np.isfinite(value) else 0.0
             why = f"the weights are no minimum of this loss, whose slope moves the number by {shift:.3g}"
             doubts.append([*lines, why] if abs(shift) > MOVED * max(float(value), 1.0) else lines)
         sampled = replace(sampled, doubts=doubts)

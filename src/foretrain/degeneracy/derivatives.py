@@ -12,6 +12,7 @@ import numpy as np
 
 from foretrain.degeneracy.folded import Pointwise, shapes, steps
 from foretrain.degeneracy.network import Network, examples, is_perceptron
+from foretrain.lazy import jax, jnp
 
 _ROOM = 2**28  # bytes of the derivatives of a batch, at most, unless a single example takes more
 
@@ -92,8 +93,6 @@ def _by_hand(network, x):
 
 
 def _by_jax(network, x):
-    import jax
-
     layers, before = _evaluated(network, x)
     outputs = layers[-1][0].size
     own = np.eye(outputs).reshape(outputs, -1, layers[-1].shape[-1]).swapaxes(0, 1)
@@ -121,8 +120,6 @@ def _pull_back(section):
     Preactivations move by way of the weight, by ``shift f^T / |f|^2``, whatever comes after it in the section; where f
     is zero by way of the bias, and without one they stay.
     """
-    import jax
-    import jax.numpy as jnp
 
     def moved(params, f, shift):
         weight = params[section.weight]

@@ -18,6 +18,7 @@ import numpy as np
 
 from foretrain.degeneracy.network import Network, Section, examples
 from foretrain.degeneracy.nonlinearities import nonlinearity
+from foretrain.lazy import jax, jnp
 
 BUDGET = 2**28  # bytes that a block of examples may take
 
@@ -74,8 +75,6 @@ class General:
     carries: bool
 
     def _next(self, params, f):
-        import jax.numpy as jnp
-
         if not self.folded:
             return self.section.apply(params, f)
         constant = f[..., -1:]
@@ -86,8 +85,6 @@ class General:
         return jnp.concatenate([new, constant], -1) if self.carries else new
 
     def _call(self, kind, f, *more):
-        import jax
-
         with jax.enable_x64(True):
             params = {k: np.asarray(v, np.float64) for k, v in self.params.items()}
             if self.section.positions:
@@ -127,7 +124,6 @@ _PROGRAMS: dict[tuple, Any] = {}
 
 def _compiled(step, kind):
     """The jitted program of a section, shared by all networks that have it; parameters are its arguments."""
-    import jax
 
     def pulled(params, f, slopes):
         _, back = jax.vjp(lambda at: step._next(params, at), f)

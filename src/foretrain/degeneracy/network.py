@@ -19,6 +19,7 @@ import numpy as np
 
 from foretrain.degeneracy.nonlinearities import nonlinearity
 from foretrain.errors import argument_error, finite_array
+from foretrain.lazy import jax, jnp
 
 Params = dict[str, Any]
 LOSSES = ("mse", "kl")
@@ -69,8 +70,6 @@ def dense(activation: str = "identity", bias: bool = True) -> Section:
     shape = nonlinearity(activation)
 
     def apply(params, f):
-        import jax.numpy as jnp
-
         p = params["weight"] @ f
         return shape.value(p + params["bias"] if bias else p, jnp)
 
@@ -190,8 +189,6 @@ def size(network: Network) -> int:
 
 def forward(network: Network, x: Any, params: Sequence[Params] | None = None):
     """The network's outputs in JAX, (example, d_L) or (example, T_L, d_L), with its own parameters or with others."""
-    import jax
-
     register()
     leaves = network.params if params is None else params
     for section, own in zip(network.sections, leaves, strict=True):

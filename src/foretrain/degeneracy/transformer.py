@@ -12,6 +12,7 @@ import numpy as np
 
 from foretrain.degeneracy.network import Network, Section, dense, network_of
 from foretrain.errors import argument_error, finite_array
+from foretrain.lazy import jax, jnp
 from foretrain.vocabulary import STATE
 
 _STORED = (f"{STATE}decoder_", STATE)  # in front of the names of a run's kept state
@@ -107,9 +108,6 @@ def _embedded(params, f):
 
 
 def _attended(params, f):
-    import jax
-    import jax.numpy as jnp
-
     from foretrain.networks.transformer import normalised
 
     tokens = f.reshape(2, -1)
@@ -120,8 +118,6 @@ def _attended(params, f):
 
 
 def _widened(params, f):
-    import jax
-
     from foretrain.networks.transformer import normalised
 
     tokens = f.reshape(2, -1)

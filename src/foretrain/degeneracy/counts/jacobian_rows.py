@@ -20,6 +20,7 @@ from foretrain.degeneracy.network import (
     size,
 )
 from foretrain.errors import argument_error, one_of
+from foretrain.lazy import flatten_util, jax
 
 _BLOCK = 2**24  # entries of J at a time
 
@@ -106,9 +107,6 @@ def _by_hand(network, derivatives):
 
 
 def _by_jax(apply, x, params, loss):
-    import jax
-    from jax.flatten_util import ravel_pytree
-
     def precise(leaf):
         leaf = np.asarray(leaf)
         return leaf if leaf.dtype.kind in "biu" else leaf.astype(np.float64)
@@ -119,7 +117,9 @@ def _by_jax(apply, x, params, loss):
         raise argument_error("x", "hold arrays of as many examples, at least one", "does not")
     (count,) = counts
     with jax.enable_x64(True):
-        flat, rebuilt = ravel_pytree(jax.tree.map(lambda leaf: np.asarray(leaf, float), params))
+        flat, rebuilt = flatten_util.ravel_pytree(
+            jax.tree.map(lambda leaf: np.asarray(leaf, float), params)
+        )
 
         def outputs(vector, example):
             answers = apply(rebuilt(vector), jax.tree.map(lambda leaf: leaf[None], example))

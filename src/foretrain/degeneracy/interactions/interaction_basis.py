@@ -11,10 +11,12 @@ without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ w
 appendix is followed. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import bmat
+from scipy.sparse.csgraph import connected_components
 
 from foretrain.degeneracy import folded as chains
 from foretrain.degeneracy.folded import together
@@ -24,6 +26,7 @@ from foretrain.errors import argument_error, one_of, real
 
 KINDS = ("global", "local")
 THRESHOLD = 1e-10
+CHANCE = 6.0  # scatters n^(-1/2) up to which a correlation is one by chance: rare activations have heavy tails
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def interaction_basis(
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
+    separate: bool = False,
 ) -> InteractionBasis:
     """The interaction basis of every layer of a network.
 
@@ -140,6 +144,8 @@ def interaction_basis(
         threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
             share of the layer's largest.
         few: True to go on where examples are fewer than a layer's activations, so that the data limit the directions.
+        separate: True if parts of the network that no weight joins are taken as uncorrelated where correlations can be by
+            chance, which otherwise mix directions that matter alike; with `centre` alone.
 
     Returns:
         Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all
@@ -158,6 +164,10 @@ def interaction_basis(
     to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
     size = chains.block_size(8 * (3 * sum(whole) + 3 * local + 4 * to_output))
     layer_moments = moments(network, x, centre=centre)
+    for at, labels in enumerate(_parts(chain, layer_moments, len(x)) if separate else ()):
+        if len(names := np.unique(labels)) > 1:
+            own = [factor(layer_moments[at].factor * (labels == name)) for name in names]
+            layer_moments[at] = replace(layer_moments[at], factor=np.concatenate(own))
     count = min(moment.examples for moment in layer_moments[:-1])
     short = max(d for _, d in sizes[:-1])
     if count < short and not few:
@@ -183,6 +193,19 @@ def interaction_basis(
         options = {"mean": layer_moments[at].mean, "threshold": threshold, "signs": sign}
         bases.insert(0, layer_basis(*white[at], effect, **options))
     return InteractionBasis(tuple(bases), not centre)
+
+
+def _parts(chain, layer_moments, n):
+    """Of each layer the part of every activation, (d,): no weight and no correlation of any two joins one part to another."""
+    rows = [[None] * len(layer_moments) for _ in layer_moments]
+    for at, moment in enumerate(layer_moments):
+        gram = moment.factor.T @ moment.factor
+        rows[at][at] = gram**2 > CHANCE**2 / n * np.outer(np.diag(gram), np.diag(gram))
+        if at:
+            weights = getattr(chain[at - 1], "matrix", np.ones(()))
+            rows[at][at - 1] = weights + np.zeros((len(gram), len(layer_moments[at - 1].mean)))
+    labels = connected_components(bmat(rows), directed=False)[1]
+    return np.split(labels, np.cumsum([len(moment.mean) for moment in layer_moments])[:-1])
 
 
 def _to_output(chain, x, size, white, top, layer_moments, folded):

@@ -10,6 +10,7 @@ from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis
 from foretrain.degeneracy.interactions.interaction_graph import InteractionGraph, interaction_graph
 from foretrain.degeneracy.interactions.modularity import Partition, affinity
 from foretrain.degeneracy.network import Network, Section
+from foretrain.lazy import jax
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def wired(
     doubts = []
     if loss != "mse":
         network = Network((*network.sections, _roots()), (*network.params, {}))
-    basis = interaction_basis(network, x, kind="local", centre=True, few=True)
+    basis = interaction_basis(network, x, kind="local", centre=True, few=True, separate=True)
     graph = interaction_graph(network, x, basis, points=points)
     count = int(affinity(graph.strengths, eps).any(0).sum())
     if (number or 0) > count:
@@ -61,7 +62,10 @@ def wired(
         number = None
     modules, chance = rewiring.modules(graph.strengths, eps, number, resolution=resolution)
     wiring = Wiring(basis, graph, modules, chance)
-    if not wiring.modular:
+    if max((part > eps).sum(axis).max() for part in graph.strengths for axis in (0, 1)) < 2:
+        why = "each direction has one edge to a layer at most, which leaves rewiring no freedom"
+        doubts.append(f"Modules: {why}.")
+    elif not wiring.modular:
         doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
     return wiring, doubts
 
@@ -71,8 +75,6 @@ def _roots():
     """The section from logits to the roots of twice their probabilities."""
 
     def apply(params, logits):
-        import jax
-
         return jax.numpy.sqrt(2 * jax.nn.softmax(logits))
 
     return Section(apply)

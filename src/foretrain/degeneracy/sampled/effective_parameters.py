@@ -41,6 +41,7 @@ from foretrain.degeneracy.sampled.hamiltonian import (
 from foretrain.degeneracy.sampled.posterior import Posterior
 from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
 from foretrain.errors import integer, real
+from foretrain.lazy import jax
 from foretrain.words import memory as in_words
 
 QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
@@ -48,9 +49,7 @@ CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of 
 FROM_START = 4  # one chain in so many begins at w*
 LEAST = 2000  # gradients of a chain with which a scale is begun
 MEMORY = 2**32  # bytes that chains may take
-HOPELESS = (
-    3.0  # times the gradients that are left: what a scale needs for trust at which it is given up
-)
+HOPELESS = 3.0  # times the gradients that are left: from that need on a scale is given up
 ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
 
 
@@ -89,8 +88,8 @@ def sampled_parameters(
 ) -> SampledParameters:
     """Sample N(eps) at every scale, larger ones first, until each is trusted or its share of the gradients is taken.
 
-    Scales for which gradients are too few to begin are refused, with what they would take; all of them where chains take more
-    than `MEMORY`.
+    Scales for which gradients are too few to begin are refused, with what they would take, as are those at which so few do not
+    make a first round of whole trajectories, and all smaller ones; all of them where chains take more than `MEMORY`.
 
     Args:
         posterior: On all data, since a trajectory is taken or refused by the loss of all of them.
@@ -107,13 +106,13 @@ def sampled_parameters(
     integer("chains", chains, minimum=8)
     gradients = integer("gradients", gradients, minimum=1000)
     walk = _Walk(posterior, chains, seed, gradients, tell or (lambda line: None), until_trusted)
-    estimates, fit = {}, walk.fitting
+    estimates = {}
     for number, at in enumerate(np.argsort(-eps)):
-        if number < fit:
-            left = walk.left / (min(len(eps), fit) - number)
+        if number < walk.fitting:
+            left = walk.left / (min(len(eps), walk.fitting) - number)
             estimates[at] = walk.sample(float(eps[at]), left)
         else:
-            estimates[at] = np.nan, np.nan, [walk.refused], None, np.full((chains, BLOCK), np.nan)
+            estimates[at] = walk.refusal
     value, error, doubts, checks, traces = zip(
         *(estimates[at] for at in range(len(eps))), strict=True
     )
@@ -132,8 +131,6 @@ class _Walk:
     """Chains that go from scale to scale: those from outside on from where they were, the others anew from w*."""
 
     def __init__(self, posterior, chains, seed, budget, tell, until_trusted=True):
-        import jax
-
         self.posterior, self.chains, self.seed = posterior, chains, seed
         self.mask = posterior.moving.astype(posterior.flat.dtype)
         self.dimension, self.until_trusted = int(posterior.moving.sum()), until_trusted
@@ -176,10 +173,7 @@ class _Walk:
             f"{budget * each:.0f} s of a core, and {in_words(memory)}."
         )
         self.fitting = int(self.left / (LEAST * chains if until_trusted else 1))  # scales
-        self.refused = (
-            f"not sampled: a scale takes {LEAST * chains:,} gradients at least: give more, or fewer "
-            "examples, of which each takes less"
-        )
+        self._lacking(LEAST * chains)
         if self.fitting:
             self.modes, self.whole = curvature(
                 posterior, self.data, self.mask, self.width, affordable
@@ -188,6 +182,16 @@ class _Walk:
     @property
     def left(self) -> float:
         return max(self.budget - self.gradients, 0.0)
+
+    @property
+    def refusal(self):
+        return np.nan, np.nan, [self.refused], None, np.full((self.chains, BLOCK), np.nan)
+
+    def _lacking(self, least):
+        self.refused = (
+            f"not sampled: a scale takes {least:,.0f} gradients at least: give more, or fewer "
+            "examples, of which each takes less"
+        )
 
     def _arguments(self, u, log_step, beta, steps, draws, rate):
         words = noise.words(self.seed, self.chains, self.calls)
@@ -199,8 +203,6 @@ class _Walk:
 
     def _go(self, u, log_step, beta, steps, draws, rate=0.0):
         """So many draws (at most `BLOCK`) of all chains; places, logarithms of steps, and what is kept."""
-        import jax
-
         self.calls += 1
         arguments = self._arguments(u, log_step, beta, steps, draws, rate)
         u, log_step, kept = jax.block_until_ready(self.run(*arguments))
@@ -266,6 +268,11 @@ class _Walk:
                 self.metric = self.plain
         u, log_step, _ = self._fitted(u, log_step, beta, budget / 10)
         if self.until_trusted:
+            least = self.chains * BLOCK * (ANGLE / np.exp(np.median(log_step)) + 1)
+            if least > HOPELESS * max(end - self.gradients, 0.0):  # smaller scales take more
+                self.fitting = 0
+                self._lacking(least)
+                return self.refusal
             u, draws, judged = self._rounds(u, log_step, beta, end)
         else:
             u, draws = self._round(

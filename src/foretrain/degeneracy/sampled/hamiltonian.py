@@ -17,6 +17,7 @@ import numpy as np
 
 from foretrain.degeneracy.sampled import noise
 from foretrain.degeneracy.sampled.posterior import Losses
+from foretrain.lazy import flatten_util, jax, jnp
 
 WANTED = 0.8  # acceptance to which steps are fitted
 BLOCK = 64  # draws of one call, and products with the Hessian side by side
@@ -80,11 +81,9 @@ def curvature(posterior, data, mask, width: float, affordable: int):
 @lru_cache(maxsize=64)
 def _products(losses: Losses):
     """Jitted H V at w*, of V (d, k)."""
-    import jax
-    from jax.flatten_util import ravel_pytree
 
     def run(vectors, params, data):
-        centre, unravel = ravel_pytree(params)
+        centre, unravel = flatten_util.ravel_pytree(params)
         slope = jax.grad(lambda w: losses(unravel(w), data).mean())
         return jax.vmap(lambda v: jax.jvp(slope, (centre,), (v,))[1], 1, 1)(vectors)
 
@@ -94,14 +93,11 @@ def _products(losses: Losses):
 @lru_cache(maxsize=64)
 def program(losses: Losses, leaves: int):
     """Jitted draws of all chains: Hamiltonian trajectories in units of curvature, their steps fitted at some rate."""
-    import jax
-    import jax.numpy as jnp
-    from jax.flatten_util import ravel_pytree
 
     def chain(
         u, log_step, words, beta, steps, draws, rate, width, metric, mask, leaf, params, data
     ):
-        centre, unravel = ravel_pytree(params)
+        centre, unravel = flatten_util.ravel_pytree(params)
         both = jax.value_and_grad(lambda u: losses(unravel(centre + width * u), data).mean())
         vectors, curvatures = metric
         unit = (1 + beta * curvatures) ** -0.5

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.lazy import jax, jnp
+
 _FIRST, _SECOND = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 _GOLDEN = np.uint32(0x9E3779B9)
 _SALT = np.uint32(0xA511E9B3)  # bits of keys are not those of numbers
@@ -25,29 +27,21 @@ def _mix(x):
 
 def _words(key, count: int):
     """So many words of a key."""
-    import jax
-
     numbers = jax.lax.iota("uint32", count)
     return _mix(_mix(numbers + key[0]) ^ key[1])
 
 
 def _seed(seed):
-    import jax.numpy as jnp
-
     low = _mix(jnp.asarray(seed).astype("uint32") + _GOLDEN)
     return jnp.stack([low, _mix(low ^ _GOLDEN)])
 
 
 def _split(key, shape):
-    import jax.numpy as jnp
-
     salted = jnp.stack([key[0], key[1] ^ _SALT])
     return _words(salted, 2 * math.prod(shape)).reshape(*shape, 2)
 
 
 def _fold_in(key, data):
-    import jax.numpy as jnp
-
     data = jnp.asarray(data).astype("uint32")
     return jnp.stack([_mix(key[0] ^ _mix(data + _SALT)), _mix(key[1] + data)])
 
@@ -77,8 +71,6 @@ def _implementation() -> Any:
 
 def keys(words: Any):
     """Keys for `jax.random`, shape (...), of words, uint32, shape (..., 2)."""
-    import jax
-
     return jax.random.wrap_key_data(words, impl=_implementation())
 
 

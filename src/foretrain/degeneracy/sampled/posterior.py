@@ -14,6 +14,7 @@ import numpy as np
 
 from foretrain.arithmetic import exact_products
 from foretrain.errors import argument_error, one_of, real
+from foretrain.lazy import jax, jnp
 
 Losses = Callable[[Any, Any], Any]
 
@@ -81,8 +82,6 @@ def posterior(
     >>> bool(estimate.trusted[0]), round(float(estimate.value[0]))
     (True, 2)
     """
-    import jax
-
     losses = exact_products(losses)
     sizes = {len(leaf) for leaf in jax.tree.leaves(data)}
     if len(sizes) != 1:
@@ -149,8 +148,6 @@ def behavioural(
 @lru_cache(maxsize=64)
 def _behaviour(apply: Callable[[Any, Any], Any], kind: str) -> Losses:
     """One function object for one network and kind, so that programs are compiled once."""
-    import jax
-    import jax.numpy as jnp
 
     def squared(params, data):
         gap = apply(params, data["inputs"]) - data["targets"]
@@ -170,22 +167,16 @@ def _behaviour(apply: Callable[[Any, Any], Any], kind: str) -> Losses:
 @lru_cache(maxsize=64)
 def _jitted(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The same compiled function for the same function, which is faster from the first call on."""
-    import jax
-
     return jax.jit(function)
 
 
 def flattened(params: Any) -> np.ndarray:
     """All leaves one after another, shape (d,), as `jax.flatten_util.ravel_pytree` but in NumPy: nothing is compiled."""
-    import jax
-
     leaves = [np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(params)]
     return jax.dtypes.canonicalize_dtype(np.result_type(*leaves)).type(np.concatenate(leaves))
 
 
 def _mask(moving: Any, params: Any, dimension: int) -> np.ndarray:
-    import jax
-
     if not isinstance(moving, np.ndarray) or moving.shape != (dimension,):
         try:
             like = jax.tree.map(lambda m, p: np.broadcast_to(m, np.shape(p)), moving, params)

@@ -25,9 +25,7 @@ class CellMap:
 def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
     """The map of a sentence; None where it was judged in one cell, in too many, or along no known axis.
 
-    Args:
-        group: The sentence in its cells.
-        axes: Parameter to its values. The one with most values goes from left to right, the others from top to bottom.
+    Of `axes`, parameter to its values, that with most values goes from left to right, the others from top to bottom.
     """
     seen = {name: {claim.cell.get(name) for claim in group.claims} for name in axes}
     several = {name: [v for v in axes[name] if v in seen[name]] for name in axes}

@@ -62,10 +62,9 @@ def points(drawing: Drawing) -> str:
         ]
         for label, places in series:
             places = np.asarray(places, float)
+            places = places[~np.isnan(places).all(1)]
             name = "" if str(label).startswith("_") else label
-            rows += [
-                (panel, name, f"{x:.6g}", f"{y:.6g}") for x, y in places[~np.isnan(places).all(1)]
-            ]
+            rows += [(panel, name, f"{x:.6g}", f"{y:.6g}") for x, y in places]
     if not rows:
         return ""
     table = io.StringIO()

@@ -46,7 +46,7 @@ def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Dr
         for name, row in study.figures.items():
             try:
                 with style():
-                    more = _drawn(seen, name, row)
+                    more = _drawn(study, seen, name, row)
                 for key, drawing in more.items():
                     _check(key, drawing)
                 drawn |= more
@@ -75,8 +75,8 @@ def _check(name: Any, drawing: Any) -> None:
         raise StudyError(f"The figure `{name}` must be a Drawing, but is {got}.")
 
 
-def _drawn(grid: Grid, name: str, row: FigureRow) -> dict[str, Any]:
-    """The drawings of one figure, of which a function may make several; none where it does not apply."""
+def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any]:
+    """The drawings of one figure of a study, of which a function may make several; none where it does not apply."""
     if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):
         return {}
     if row.function is None:

@@ -59,8 +59,8 @@ def explore(
             for curve, predicted in zip(rows, paths, strict=True):
                 if "theory" not in curve:
                     curve |= {"theory": predicted, "of": seed}
-    said = [n for n, v in theory.items() if not lines and v.size == 1 and v.dtype.kind in "fiu"]
-    if not (lines or said):
+    scalars = [n for n, v in theory.items() if not lines and v.size == 1 and v.dtype.kind in "fiu"]
+    if not (lines or scalars):
         return {**board}
     ranked = sorted(lines.items(), key=lambda item: (len(item[1]), [*theory].index(item[0])))
     sizes = np.cumsum([len(spots) for _, spots in ranked])
@@ -77,9 +77,9 @@ def explore(
             [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
         ]
-        told = [number(float(there.theory[name].item())) for name in said]
-        told += [answers[n][0] for n in numeric]
-        return paths, told, " ".join(end for _, end in answers if end)
+        shown = [number(float(there.theory[name].item())) for name in scalars]
+        shown += [answers[n][0] for n in numeric]
+        return paths, shown, " ".join(end for _, end in answers if end)
 
     def slider(name: str) -> dict[str, Any]:
         own, rows, ends = getattr(cell.parameters, name), {}, ["", ""]
@@ -98,7 +98,7 @@ def explore(
         return {"name": name, "words": words, "start": [*rows].index(own), **columns}
 
     table = {"of": [*of], "places": places.tolist(), "seed": seed}
-    words = [f"{curves.axis_label(theory[n])}. {theory[n].attrs['description']}" for n in said]
+    words = [f"{curves.axis_label(theory[n])}. {theory[n].attrs['description']}" for n in scalars]
     table["headlines"] = words + [heads[n].statement for n in numeric]
     return {**board, "explore": {**table, "sliders": [*map(slider, moves)]}}
 

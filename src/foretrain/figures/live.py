@@ -30,11 +30,10 @@ def live(grid: Any) -> dict | None:
     variables = {n: curves.lines_along(runs, [*grid.axes], LINES) for n, runs in own.items()}
     sizes = [len(places) for places in axes.values()]
     most, several = _NUMBERS // int(np.prod(sizes)), np.cumsum([*map(len, variables.values())])
-    # Of each line at least a mean, a theory and one seed; in many cells there is room for the first variables alone.
     variables = dict([*variables.items()][: max(1, (3 * _POINTS[0] * several <= most).sum())])
     count = sum(map(len, variables.values()))
-    seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
-    seeds = int(np.clip(most // (_POINTS[0] * count) - 2, 1, seeds))
+    seeds = min(_SEEDS, grid.simulation.sizes.get("seed", 1), most // (_POINTS[0] * count) - 2)
+    seeds = max(1, seeds)  # of each line a mean, a theory and a seed at least
     points = int(np.clip(most // (count * (2 + seeds)), *_POINTS))
     cells = {}
     for spot in np.ndindex(*sizes):

@@ -29,6 +29,6 @@ def kept(folder: Path, plan: Plan, board: Mapping[str, Any], make: Callable[[], 
         known = json.loads((folder / FILE).read_bytes())
         if known["of"] == of:
             return known["made"]
-    made = make()
-    write_atomic(folder / FILE, json.dumps({"of": of, "made": made}).encode())
-    return made
+    table = make()
+    write_atomic(folder / FILE, json.dumps({"of": of, "made": table}).encode())
+    return table

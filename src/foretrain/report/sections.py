@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -29,7 +30,8 @@ _OUTCOMES = {
     "missing": "not run yet, or lost: no result",
 }
 _PLAIN = " !$'()*+,-./:;=?@[]_~"  # signs that stand for themselves in the address of a picture
-_ROOM, _MOST_CSV = 1_260_000, 300_000  # characters for curves, pictures and numbers; of numbers
+_TOO_LARGE = " Too large for this page, it is in the folder of figures."
+_ROOM, _MOST_CSV = 1_370_000, 300_000  # characters for curves, pictures and numbers; of numbers
 _PRESETS = {"own": "none: parameters of the run's own, or fewer seeds than a preset has"}
 
 
@@ -192,14 +194,12 @@ def curves(live: Mapping) -> dict:
 def fitting(figures: Sequence[PageFigure], taken: int) -> list[PageFigure]:
     """Figures for a page of which so many characters are taken; pictures, and then numbers, are left out without room."""
     shown, room = [*figures], _ROOM - taken
-    for part, words in (
-        ("svg", " Too large for this page, it is in the folder of figures."),
-        ("csv", ""),
-    ):
+    for part in ("svg", "csv"):
         for place, figure in enumerate(shown):
-            if (size := len(getattr(figure, part))) > room:
-                caption, size = figure.caption + words, 0
-                shown[place] = replace(figure, caption=caption, **{part: ""})
+            text = _address(figure.svg) if part == "svg" else figure.csv
+            if (size := len(text)) > room:
+                caption = figure.caption + _TOO_LARGE * (part == "svg")
+                shown[place], size = replace(figure, caption=caption, **{part: ""}), 0
             room -= size
         room = min(room, _MOST_CSV)
     return shown
@@ -207,11 +207,16 @@ def fitting(figures: Sequence[PageFigure], taken: int) -> list[PageFigure]:
 
 def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", figure.svg, count=1)
+    shown = [e for e in (claims.entries if claims else ()) if e.row.id in figure.shows]
+    return figure, _address(figure.svg), shown
+
+
+@lru_cache(maxsize=100)
+def _address(svg: str) -> Markup:
+    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|\s+(?=<)", "", svg, flags=re.DOTALL)
     svg = svg if "'" in svg else svg.replace('"', "'")  # which an attribute may hold
-    shown = [e for e in (claims.entries if claims else ()) if e.row.id in figure.shows]
-    return figure, Markup(quote(svg, _PLAIN)), shown
+    return Markup(quote(svg, _PLAIN))
 
 
 def _runs(summary: Mapping) -> dict:

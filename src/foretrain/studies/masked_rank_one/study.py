@@ -161,11 +161,11 @@ def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
     draws = [unit_draw(replace(p, init_scale=1.0), cell.seed(n)) for n in range(seeds)]
-    held = [data[name].transpose("seed", "stage", ...).values for name in STAGE]
+    stored = [data[name].transpose("seed", "stage", ...).values for name in STAGE]
     paths = [data[n].values for n in ("progress", "shared_scale", "solver_time")]
     for seed, (trained, *start) in enumerate(draws[:FOLLOWED]):
         early = escape.early_flow([p.init_scale * weights for weights in start], trained)
-        times = held[-1][seed]
+        times = stored[-1][seed]
         *places, clock = (path[seed] for path in paths)
         for step in np.flatnonzero(clock <= times[flight.ESCAPE]):
             place = (float(values[step]) for values in places)
@@ -173,7 +173,7 @@ def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(times)):
-            at_stages[:, seed, stage] = _at_stage(early, trained, *(v[seed, stage] for v in held))
+            at_stages[:, seed, stage] = _at_stage(early, trained, *(v[seed, stage] for v in stored))
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,

@@ -42,13 +42,8 @@ ODD = st.sampled_from(VALUES)
 def places(value, path=()):
     """The path of every value within a JSON value."""
     yield path
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    inner = enumerate(value) if isinstance(value, list) else ()
+    inner = value.items() if isinstance(value, dict) else inner
     for key, item in inner:
         yield from places(item, (*path, key))
 

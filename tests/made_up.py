@@ -233,11 +233,8 @@ def check(
 
     A grid stands as the arguments with which `good` makes it, by name; or as a function that makes it; or as a variable
     and a change of it, see `changed`. A list of grids stands for several, on each of which the sentence fails.
-
-    Args:
-        spoilt, exceptions: Id of every sentence to a grid on which it fails; of some to one on which these hold.
-        drawn: Whether the good grid has all that the study's figures draw.
-        of_diverged: Ids of sentences that may hold where all runs diverged, since diverged runs are what they speak of.
+    `spoilt` is id of every sentence to a grid on which it fails, `exceptions` of some to one on which these hold; `drawn` says
+    if the good grid has all that figures draw. Sentences `of_diverged` runs may hold where all runs diverged.
     """
     exceptions = exceptions or {}
     ids = {sentence.id for sentence in catalogue.load(study).sentences}

@@ -1,5 +1,4 @@
-"""Folders that are altered, processes that are killed, disks that are full, another user: one line each, and
-nothing lost.
+"""Folders that are altered, processes that are killed, disks that are full, another user: one line each.
 
 Slow, each test with a budget of its own in seconds: ``FORETRAIN_FUZZ_SECONDS``, by default 120. What failed is in the message,
 with the number of the case, which draws the same again: ``FORETRAIN_FUZZ_CASE=17`` begins there.

@@ -16,7 +16,8 @@ def test_places_keep_the_order_of_the_numbers():
     assert [text for _, text in plot.ticks] == ["0.5", "2"]
 
 
-def test_an_open_bound_reaches_the_edge():
+def test_an_open_bound_reaches_the_edge_and_nothing_finite_has_no_plot():
+    assert forest([sample("a", [math.nan], (0, 1))]) is None
     plot = forest([sample("a", 3.0, (2.0, math.inf))])
     assert plot.open == (False, True)
     assert plot.allowed[1] == 100
@@ -65,10 +66,6 @@ def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
     assert not plot.stacked  # of many cells none has a line of its own
     assert not any(mark.seeds for mark in plot.marks)
     assert plot == forest(many)
-
-
-def test_nothing_finite_has_no_plot():
-    assert forest([sample("a", [math.nan], (0, 1))]) is None
 
 
 def test_a_map_has_a_square_per_cell_with_numbers_in_order_from_left_to_right():

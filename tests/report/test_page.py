@@ -1,8 +1,9 @@
-import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from urllib.parse import unquote
 
 import pytest
 from made_claims import sample
@@ -263,8 +264,15 @@ def test_svgs_with_the_same_ids_stay_apart(page_figures, summary):
     assert len(sources) == 2
     for source in sources:
         head, _, data = source.partition(",")
-        assert head == "data:image/svg+xml;base64"
-        assert base64.b64decode(data).decode().rstrip().endswith("</svg>")
+        assert head == "data:image/svg+xml"
+        assert unquote(data).rstrip().endswith("</svg>")
+
+
+def test_a_page_has_a_bound_whatever_its_figures_hold(page_figures, summary):
+    large = replace(page_figures[0], svg=page_figures[0].svg + 9000 * "<g></g>", csv=9000 * "1,2\n")
+    page = render(summary, [replace(large, name=f"figure-{n}") for n in range(40)])
+    assert 1e6 < len(page) < 1.6e6
+    assert 0 < page.count("Too large for this page") < 40 > page.count('data-save="csv"')
 
 
 def test_values_of_single_seeds_are_drawn_in_the_row_of_their_claim_alone():

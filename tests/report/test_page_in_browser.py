@@ -139,9 +139,7 @@ def test_an_open_figure_zooms_by_pinching(open_page, page):
     fitted = image_width(browser)
 
     def touch(kind, gap):
-        points = [
-            {"x": 187 + side * gap, "y": 400, "id": number} for number, side in enumerate((-1, 1))
-        ]
+        points = [{"x": 187 + s * gap, "y": 400, "id": n} for n, s in enumerate((-1, 1))]
         event = {"type": kind, "touchPoints": [] if kind == "touchEnd" else points}
         browser.execute_cdp_cmd("Input.dispatchTouchEvent", event)
 
@@ -224,6 +222,13 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
         rate.send_keys("\ue011")  # Home
         assert (value.text, scale.get_attribute("value")) == ("1", "12")
         assert not troubles(browser, width)
+    # A table of sliders is kept until the theory is another.
+    table, other = tmp_path / "out" / "sliders.json", EXPLORING.replace("pair**2", "2 * pair**2")
+    for code, is_kept in ((EXPLORING, True), (other, False)):
+        (tmp_path / "tiny.py").write_text(code)
+        before = table.stat().st_mtime_ns
+        assert main(["report", str(tmp_path / "out"), "--study", words[0]]) == 0
+        assert (table.stat().st_mtime_ns == before) is is_kept
 
 
 def test_curves_of_any_size_are_drawn_on_either_scale(open_page, tmp_path, summary):

@@ -48,10 +48,9 @@ def curves(fitted, generalised):
 def build(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
     """Runs that do as the kernel's law says.
 
-    `late`: Factor on every step of generalisation; `power`: Power of the decay, a second factor; `fit`: Step at which
-    runs fit; `confused`: Step at which runs of the largest decay fit and generalise; `never`: Step at which runs
-    without decay generalise; `law`: Name of the law that gives the steps; `**spoilt`: Name of a variant to its steps
-    of generalisation.
+    `late`: Factor on every step of generalisation; `power`: Power of the decay, a second factor; `fit`: Step at which runs
+    fit; `confused`, `never`: Step at which those of the largest decay, and those without decay, generalise; `law`: Name of
+    the law that gives the steps; `**spoilt`: Name of a variant to its steps of generalisation.
     """
     steps = LAWS[law] * late * np.where(DECAY > 0, DECAY / 0.1, 1.0) ** power
     steps = np.where(DECAY == 10, confused, np.where(DECAY == 0, never, steps))

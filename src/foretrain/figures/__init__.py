@@ -20,6 +20,7 @@ from foretrain.results.files import write_atomic
 
 # Of a figure that is drawn of lines alone; each takes a hundred characters of the SVG.
 _MOST_MARKS = 2000
+_LARGE = 250_000  # characters of an SVG
 _FEW = 50  # marks of one series that stay lines even then
 
 
@@ -60,8 +61,10 @@ def points(drawing: Drawing) -> str:
             if isinstance(dots, PathCollection)
         ]
         for label, places in series:
+            places = np.asarray(places, float)
+            places = places[~np.isnan(places).all(1)]
             name = "" if str(label).startswith("_") else label
-            rows += [(panel, name, f"{x:.6g}", f"{y:.6g}") for x, y in np.asarray(places, float)]
+            rows += [(panel, name, f"{x:.6g}", f"{y:.6g}") for x, y in places]
     if not rows:
         return ""
     table = io.StringIO()
@@ -72,8 +75,8 @@ def points(drawing: Drawing) -> str:
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
     """Write every drawing as ``<name>.svg`` and its points as ``.csv``.
 
-    What has thousands of marks, a cloud of runs or a surface, stands in the SVG as a picture of 300 dots an inch. Equal
-    drawings give equal SVG files: they hold neither a date nor random ids.
+    What has thousands of marks, a cloud of runs or a surface, stands in the SVG as a picture of 300 dots an inch, of 100
+    where the file would be large. Equal drawings give equal SVG files: they hold neither a date nor random ids.
 
     Returns:
         Name to the path of the SVG.
@@ -85,6 +88,8 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
         _lighten(drawing.figure)
         with style():
             text = as_svg(drawing.figure)  # drawn whole before the file is touched
+            if len(text) > _LARGE and "<image" in text:
+                text = as_svg(drawing.figure, 100)
         paths[name] = folder / f"{name}.svg"
         write_atomic(paths[name], short_svg(text).encode())
         if table := points(drawing):

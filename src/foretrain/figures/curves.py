@@ -56,15 +56,9 @@ _BELOW = f" What is below {_DEEPEST:g} of the largest value is rounding and lies
 
 @style()
 def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
-    """Draw the curves of a grid.
+    """Draw the curves of a grid, name of each variable to its drawing, the loss first; at most six, and of `names` alone.
 
-    Args:
-        grid: A `foretrain.plans.grid.Grid`.
-        names: Variables that are drawn where there are curves of them; by default all.
-
-    Returns:
-        Name of each variable to its drawing, the loss first: those with a dim ``step`` that `grid.theory` and
-        `grid.simulation` share; where they share none, those of the simulation. At most six.
+    They are those with a dim ``step`` that theory and simulation share; where they share none, those of the simulation.
     """
     return {name: _figure(grid, name) for name in curve_names(grid, names)[:_FIGURES]}
 

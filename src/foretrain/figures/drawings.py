@@ -1,8 +1,8 @@
 """Pictures of the figures that a study declares, see `foretrain.quantities.panels`."""
 
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -31,18 +31,10 @@ _STATISTICS = {"mean": np.mean, "median": np.median, "fraction": np.mean}
 
 
 def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Drawing]:
-    """Draw the figures of a study; where it declares none, its curves and the figure of what it measures.
+    """Draw the figures of a study by name, in its order; where it declares none, its curves and what it measures.
 
-    Args:
-        study: The study.
-        grid: Its runs and theory.
-        lost: Takes the name of a figure and what it raised; the other figures are drawn. Without it what is raised goes on.
-
-    Returns:
-        Name of each figure to its drawing, in the order of the study.
-
-    Raises:
-        StudyError: a figure is declared in a way that cannot be drawn.
+    `lost` takes the name of a figure and what it raised, and the others are drawn; without it that is raised.
+    Raises `StudyError` where a figure is declared in a way that cannot be drawn.
     """
     if study.figures is None:
         drawn, row = curves.draw(grid), measurements(grid) if study.computes else None
@@ -50,18 +42,29 @@ def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Dr
             drawing = row and _declared(row, grid)
         return drawn | ({"measurements": drawing} if drawing else {})
     drawn: dict[str, Drawing] = {}
-    for name, row in study.figures.items():
-        try:
-            with style():
-                more = _drawn(study, grid, name, row)
-            for key, drawing in more.items():
-                _check(key, drawing)
-            drawn |= more
-        except (Exception, SystemExit) as error:
-            if lost is None:
-                raise
-            lost(name, error)
+    with watched(_Once(**{part.name: getattr(grid, part.name) for part in fields(grid)})) as seen:
+        for name, row in study.figures.items():
+            try:
+                with style():
+                    more = _drawn(study, seen, name, row)
+                for key, drawing in more.items():
+                    _check(key, drawing)
+                drawn |= more
+            except (Exception, SystemExit) as error:
+                if lost is None:
+                    raise
+                lost(name, error)
     return drawn
+
+
+class _Once(Grid):
+    """A grid whose part along some axes, from which most figures draw, is made once for all of them."""
+
+    def first(self, keep: Collection[str] = ()) -> tuple[Grid, str]:
+        known = vars(self).setdefault("known", {})
+        if (axes := tuple(keep)) not in known:
+            known[axes] = super().first(keep)
+        return known[axes]
 
 
 def _check(name: Any, drawing: Any) -> None:
@@ -80,14 +83,14 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
         drawing = _declared(row, grid)
         return {} if drawing is None else {name: drawing}
     drawn: dict[str, Any] = {}
-    with watched(grid) as seen:
-        several = row.function(seen)
-        for key, entry in (several if isinstance(several, Mapping) else {name: several}).items():
-            if (drawing := entry() if callable(entry) else entry) is not None:
-                if isinstance(drawing, Drawing):
-                    reads = drawing.reads or newly_read()
-                    drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
-                drawn[key] = drawing
+    newly_read()
+    several = row.function(grid)
+    for key, entry in (several if isinstance(several, Mapping) else {name: several}).items():
+        if (drawing := entry() if callable(entry) else entry) is not None:
+            if isinstance(drawing, Drawing):
+                reads = drawing.reads or newly_read()
+                drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
+            drawn[key] = drawing
     return drawn
 
 

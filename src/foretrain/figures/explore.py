@@ -39,15 +39,15 @@ def moved(study: Study, grid: Grid) -> tuple[Grid, dict[str, list[Grid]]]:
 def explore(
     study: Study, predict: Callable[[Grid], xr.Dataset], grid: Grid, board: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a slider for each parameter that `moved` moves; empty without any, or without theory.
+    """Return a board with a slider under ``explore`` for each parameter that `moved` moves; as it is without any, or theory.
 
-    Each has for each of its values the curves of theory at some times of the board that `foretrain.figures.live.live` makes
+    Each has for each of its values the curves of theory at some times of the board, which `foretrain.figures.live.live` makes
     of the grid, what the headlines predict, and where theory ends. Variables of few lines come first. The board gets curves
-    of the first cell that the stored theory calls by other names.
+    of the first cell that the stored theory calls by other names. Where theory tells no curve, its numbers stand there.
     """
     (cell, moves), view = moved(study, grid), board["cells"].get(",".join("0" for _ in grid.axes))
     if not (view and moves and grid.theory.data_vars):
-        return {}
+        return {**board}
     names, x = [variable["name"] for variable in board["variables"]], np.array(view["x"])
     seed = " of seed 0" if grid.theory.sizes.get("seed", 1) > 1 else ""
     theory, lines = predict(cell), {}
@@ -59,12 +59,13 @@ def explore(
             for curve, predicted in zip(rows, paths, strict=True):
                 if "theory" not in curve:
                     curve |= {"theory": predicted, "of": seed}
-    if not lines:
-        return {}
+    scalars = [n for n, v in theory.items() if not lines and v.size == 1 and v.dtype.kind in "fiu"]
+    if not (lines or scalars):
+        return {**board}
     ranked = sorted(lines.items(), key=lambda item: (len(item[1]), [*theory].index(item[0])))
     sizes = np.cumsum([len(spots) for _, spots in ranked])
     of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
-    most = min(_NUMBERS // sum(map(len, of.values())), len(view["x"]))
+    most = min(_NUMBERS // max(1, sum(map(len, of.values()))), len(view["x"]))
     places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
     heads = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
     numeric = [n for n, sentence in enumerate(heads) if callable(sentence.near)]
@@ -76,11 +77,13 @@ def explore(
             [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
         ]
+        shown = [number(float(there.theory[name].item())) for name in scalars]
+        shown += [answers[n][0] for n in numeric]
         outside: dict[str, list[str]] = {}
         for sentence, (_, why) in zip(heads, answers, strict=True):
             outside.setdefault(why, []).append(sentence.statement)
         notes = [f"Not claimed here ({why}): {' '.join(outside[why])}" for why in outside if why]
-        return paths, [answers[n][0] for n in numeric], " ".join(notes)
+        return paths, shown, " ".join(notes)
 
     def slider(name: str) -> dict[str, Any]:
         own, rows, ends = getattr(cell.parameters, name), {}, ["", ""]
@@ -98,13 +101,10 @@ def explore(
         words = rules(study.Parameters)[name].words
         return {"name": name, "words": words, "start": [*rows].index(own), **columns}
 
-    return {
-        "of": [*of],
-        "places": places.tolist(),
-        "seed": seed,
-        "headlines": [heads[n].statement for n in numeric],
-        "sliders": [*map(slider, moves)],
-    }
+    table = {"of": [*of], "places": places.tolist(), "seed": seed}
+    words = [f"{curves.axis_label(theory[n])}. {theory[n].attrs['description']}" for n in scalars]
+    table["headlines"] = words + [heads[n].statement for n in numeric]
+    return {**board, "explore": {**table, "sliders": [*map(slider, moves)]}}
 
 
 def _curve(theory: xr.Dataset, name: str, spot: dict, x: np.ndarray) -> list[float | None]:

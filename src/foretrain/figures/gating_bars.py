@@ -11,13 +11,7 @@ from foretrain.quantities.panels import drawn
 
 
 def gatings(marked: str, mark: Callable[[xr.DataArray], xr.DataArray], caption: str):
-    """Return the figure of all candidates of a cell, the fastest on top, means over seeds.
-
-    Args:
-        marked: Variable that says which bars are green.
-        mark: Of its means over seeds, where they are.
-        caption: Sentences that come first.
-    """
+    """Return the figure of all candidates the fastest on top; green where `mark` is true of the means of `marked`."""
 
     def draw(grid):
         cell, where = grid.first()

@@ -29,12 +29,12 @@ from matplotlib.figure import Figure as Figure  # noqa: E402
 from matplotlib.lines import Line2D as Line2D  # noqa: E402
 
 
-def as_svg(figure: Figure) -> str:
-    """Draw a figure as SVG, laid out by what draws it, so that every text is measured once; pictures have 300 dots an inch."""
+def as_svg(figure: Figure, dots: int = 300) -> str:
+    """Draw a figure as SVG, laid out by what draws it: so every text is measured once; pictures have so many dots an inch."""
     text, (width, height) = io.StringIO(), figure.get_size_inches()
     figure.dpi = 72
-    vectors = RendererSVG(72 * width, 72 * height, text, image_dpi=300, metadata={"Date": None})
-    pen: Any = MixedModeRenderer(figure, width, height, 300, vectors)
+    vectors = RendererSVG(72 * width, 72 * height, text, image_dpi=dots, metadata={"Date": None})
+    pen: Any = MixedModeRenderer(figure, width, height, dots, vectors)
     canvas: Any = FigureCanvasSVG(figure)
     canvas.get_renderer = lambda: pen
     figure.draw(pen)

@@ -40,12 +40,8 @@ def layered_graph(
 ) -> Drawing:
     """Draw a layered graph; nodes stand by module, those without a drawn edge are small and pale.
 
-    Args:
-        strengths: One array (to, from) between neighbouring layers, not negative: the strength of each edge.
-        modules: For each layer the module of every node, -1 for none.
-        names: Of the layers; by default "input", "layer 1", ..., "output".
-        threshold: Strength above which an edge is drawn; by default a hundredth of the largest.
-        title: Of the drawing.
+    `strengths` holds an array (to, from) between neighbouring layers, not negative, `modules` for each layer the module of
+    every node, -1 for none. An edge is drawn if it is stronger than `threshold`, by default a hundredth of the strongest.
     """
     sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
     if names is None:

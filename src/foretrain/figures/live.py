@@ -7,22 +7,18 @@ import numpy as np
 from foretrain.quantities import curves
 from foretrain.words import told_apart
 
-_NUMBERS = 60_000  # in all, some seven characters each
+_NUMBERS = 36_000  # in all, some seven characters each
 _VARIABLES, _VALUES, LINES, _SEEDS = 8, 12, 6, 5
-_POINTS = (40, 200)  # fewest and most of a curve
+_POINTS = (20, 200)  # fewest and most of a curve
 
 
 def live(grid: Any) -> dict | None:
-    """The curves that theory and simulation share, else those of the simulation.
+    """The curves that theory and simulation of a grid share, else those of the simulation; None where there is none.
 
-    Args:
-        grid: A `foretrain.plans.grid.Grid`.
-
-    Returns:
-        None where there is no curve; else ``axes``, a list of ``[name, texts of values]``; ``variables``, a list of ``name``,
-        ``label``, ``lines`` (words, "" for one alone); and ``cells``, place on the axes such as "0,2" to ``xlabel``, ``x``
-        and per variable and line ``mean``, ``seeds`` (at most five) and, where there is one, ``theory``. Of long curves, axes
-        and dims an even selection is held. What is not finite is None.
+    They are ``axes``, a list of ``[name, texts of values]``; ``variables``, a list of ``name``, ``label``, ``lines`` (words,
+    "" for one alone); and ``cells``, place on the axes such as "0,2" to ``xlabel``, ``x`` and per variable and line ``mean``,
+    ``seeds`` (at most five) and, where there is one, ``theory``. Of long curves, axes and dims an even selection is held, in
+    many cells of fewer seeds and variables. What is not finite is None.
     """
     if not (names := curves.curve_names(grid)[:_VARIABLES]):
         return None
@@ -33,14 +29,17 @@ def live(grid: Any) -> dict | None:
     own = {name: grid.simulation[name] for name in names}
     variables = {n: curves.lines_along(runs, [*grid.axes], LINES) for n, runs in own.items()}
     sizes = [len(places) for places in axes.values()]
-    seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
-    count = int(np.prod(sizes)) * sum(map(len, variables.values())) * (2 + seeds)
-    points = int(np.clip(_NUMBERS // max(count, 1), *_POINTS))
+    most, several = _NUMBERS // int(np.prod(sizes)), np.cumsum([*map(len, variables.values())])
+    variables = dict([*variables.items()][: max(1, (3 * _POINTS[0] * several <= most).sum())])
+    count = sum(map(len, variables.values()))
+    seeds = min(_SEEDS, grid.simulation.sizes.get("seed", 1), most // (_POINTS[0] * count) - 2)
+    seeds = max(1, seeds)  # of each line a mean, a theory and a seed at least
+    points = int(np.clip(most // (count * (2 + seeds)), *_POINTS))
     cells = {}
     for spot in np.ndindex(*sizes):
         chosen = zip(axes.items(), spot, strict=True)
         place = {name: list(labels)[n] for (name, labels), n in chosen}
-        if cell := _cell(grid, variables, place, points):
+        if cell := _cell(grid, variables, place, points, seeds):
             cells[",".join(map(str, spot))] = cell
     if not cells:
         return None
@@ -54,7 +53,7 @@ def live(grid: Any) -> dict | None:
     }
 
 
-def _cell(grid, variables, place, points) -> dict | None:
+def _cell(grid, variables, place, points, seeds) -> dict | None:
     x, label = curves.abscissa(grid.simulation, place)
     runs = {
         (name, words): curves.curves_at(grid, name, {**place, **spot})
@@ -72,7 +71,7 @@ def _cell(grid, variables, place, points) -> dict | None:
             losses = runs[name, words][:, kept]
             curve: dict[str, Any] = {"mean": numbers(curves.mean_of_known(losses))}
             if len(losses) > 1:
-                curve["seeds"] = [numbers(run) for run in losses[:_SEEDS]]
+                curve["seeds"] = [numbers(run) for run in losses[:seeds]]
             if theory is not None:
                 predicted = curves.prediction(theory, grid.simulation[name], {**place, **spot})
                 if predicted is not None and np.isfinite(predicted[kept]).any():

@@ -23,14 +23,9 @@ def block_maps(
 ) -> None:
     """Draw a row of pictures of blocks, with numbered domains along both sides and one bar of colours.
 
-    Args:
-        axes: Where to draw, one for each picture.
-        pictures: Title to values, shape (domains x height of a block, domains x width of a block).
-        domains: Number along either side.
-        words: Label of the bar of colours, of the abscissas and of the ordinate.
-        framed: Frame the blocks at which this is above 0, shape (domains, domains).
-        parted: Part the blocks by white lines.
-        **look: For `Axes.imshow`; by default one scale, symmetric about 0 where a value is negative.
+    `pictures` is title to values, shape (domains x height of a block, domains x width of a block), and `words` the labels of
+    the bar of colours, of the abscissas and of the ordinate. Blocks at which `framed`, shape (domains, domains), is above 0
+    are framed, and `parted` by white lines. `look` is for `Axes.imshow`; by default one scale, symmetric about 0 if need be.
     """
     top = max(np.nanmax(np.abs(values), initial=1e-12) for values in pictures.values())
     low = min(np.nanmin(values, initial=0) for values in pictures.values()) < -0.05 * top

@@ -55,21 +55,12 @@ def list_studies() -> Listing:
 
 
 def cite(study: str | Path | Study) -> str:
-    """Return BibTeX of foretrain and of the theory a study rests on.
-
-    Raises:
-        ArgumentError: there is no such study.
-        StudyError: its file cannot be read.
-    """
+    """Return BibTeX of foretrain and of the theory a study rests on; raises as `foretrain.info` does."""
     return bibtex(loaded(study, ("study",)).card.references)
 
 
 def write_template(file: str | Path) -> Path:
-    """Write the smallest study that runs as a new file.
-
-    Raises:
-        ArgumentError: the name does not end in ``.py``, is no name of a module, or the file exists or cannot be written.
-    """
+    """Write the smallest study that runs as a new file; raises `ArgumentError` where there can be none of that name."""
     path = path_argument("file", file)
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise argument_error("file", "be the name of a module, such as mine.py", f"is {path}")

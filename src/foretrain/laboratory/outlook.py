@@ -56,9 +56,7 @@ def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
 def outlook(plan: Plan, left: Sequence[Run], workers: int | None = None) -> Estimate:
     """Estimate the time and memory of the runs of a plan that are left, from a trial of them and of their theory.
 
-    Raises:
-        StudyError: the theory raises.
-        ForetrainError: what `foretrain.engine.estimate.estimate` raises.
+    Raises `StudyError` where the theory raises, and what `foretrain.engine.estimate.estimate` raises.
     """
     cells, seconds = [*Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells()], []
     for cell in (cells[0], cells[-1]) if plan.study.predicts else ():

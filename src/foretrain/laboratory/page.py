@@ -19,6 +19,7 @@ from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
 from foretrain.laboratory.labelled import TheoryOf, theory_of, theory_over
+from foretrain.laboratory.sliders import kept
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -34,7 +35,6 @@ from foretrain.results.summary import Summary, read_summary
 from foretrain.words import cell_label
 
 _THEORY = "theory.md"  # of a study of one's own
-_MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
 
 
 def write_page(
@@ -70,21 +70,20 @@ def write_page(
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     if numbers and runs is not None and plan is not None and plan.study.predicts:
         predict = partial(theory_over, plan.study, silent, theory=partial(theory, explored=True))
-        of_sliders = partial(explore, plan.study, predict, runs, numbers)
-        numbers["explore"] = guarded("sliders", problems, of_sliders, {})
+        moved = partial(explore, plan.study, predict, runs, numbers)
+        if target == folder:
+            moved = partial(kept, folder, plan, numbers, moved)
+        numbers = guarded("sliders", problems, moved, numbers)
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
     stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
-    room, place = _MOST_CSV, target / pictures.FOLDER
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
-        save = partial(figures.save, {name: drawing}, place)
+        save = partial(figures.save, {name: drawing}, target / pictures.FOLDER)
         paths = guarded(f"figure `{name}`", problems, save, {})
         if name in paths:
             svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
             text = table.read_text(encoding="utf-8") if table.exists() else ""
-            text = text if len(text) <= room else ""
-            room -= len(text)
             shown.append(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )

@@ -24,15 +24,10 @@ def page_of_stored(
 
     Verdicts and numbers are those of ``summary.json``. Curves are drawn anew from the store, figures too where the study is
     of the catalogue or was named before; else the stored pictures are shown. What cannot be read has its line and is left out.
+    Page and pictures go to `out`, and nothing to `folder` then; by default to `folder`, where a page that is there stays.
+    `study` is asked for where the folder cannot know where that is, or its code was not named before.
 
-    Args:
-        folder: Folder of results; with `out` nothing is written there.
-        out: Folder for page and pictures; by default `folder`, where a page that is there stays.
-        study: The study, where the folder cannot know where it is, or its code was not named before.
-
-    Raises:
-        FolderError: there is no summary that can be read, or nothing can be written.
-        StoreError: the summary is damaged.
+    Raises `FolderError` where no summary can be read or nothing be written, `StoreError` where the summary is damaged.
     """
     folder = path_argument("folder", folder)
     target = folder if out is None else path_argument("out", out)

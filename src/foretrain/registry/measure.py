@@ -32,11 +32,8 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     """Judge the runs of a folder, from this machine or another, anew by the present code, and return the record of it.
 
     The size is named as the preset unless `size` says otherwise; `commit` is that of the code that judges.
-
-    Raises:
-        FolderError: the runs are of other code, not all there, altered, or judged before with fewer seeds; a sentence or the
-            theory raised; the study is of one's own.
-        ArgumentError: its parameters are those of no preset, and `size` is "".
+    Raises `ArgumentError` where there is no preset and no `size`, and `FolderError` where runs are of other code, not all
+    there, altered, or judged before with fewer seeds, where a sentence or the theory raised, or the study is of one's own.
     """
     summary, stored = summary_of(folder), home.stored_plan(folder)
     if summary is None or stored is None:

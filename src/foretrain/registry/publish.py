@@ -29,10 +29,7 @@ _COMMON = {"scripts": ("fold.js",), "images": "'self' file: data:", "sheets": ("
 def publish(records: Sequence[Record], out: Path) -> list[Path]:
     """Write the site of these records into a folder, and return its pages, the front page first.
 
-    Cost: some milliseconds for each sentence.
-
-    Raises:
-        FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
+    Raises `FolderError` where there are no records, or the folder cannot be written or has another's page of the same name.
     """
     index = out / "index.html"
     if index.exists() and _MADE not in index.read_text("utf-8", "replace"):

@@ -127,9 +127,7 @@ def _parsed(text: str, path: Path) -> Record:
 def records(folder: Path, study: str = "*") -> list[Record]:
     """Read every record of a registry, or of one study, by study and size, those of the default size first.
 
-    Raises:
-        FolderError: there is no such folder.
-        StoreError: a file is no record, or is not as the ledger of the registry says that it was written.
+    Raises `FolderError` where there is no such folder, `StoreError` where a file is no record, or not as the ledger says.
     """
     if not folder.is_dir():
         raise FolderError(

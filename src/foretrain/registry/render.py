@@ -39,9 +39,7 @@ _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
     """Write the parts of pages, Markdown files and folders of them, that come from the registry; return the changed pages.
 
-    Raises:
-        StoreError: a page names what the registry does not have.
-        OSError: a page cannot be read.
+    Raises `StoreError` where a page names what the registry does not have, `OSError` where one cannot be read.
     """
     return [write_atomic(page, text.encode()) for page, text in stale(pages, records).items()]
 

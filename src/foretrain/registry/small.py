@@ -57,11 +57,9 @@ def small_run(preset: str, out: Path, study: str | Path = "") -> Result:
 def small_checksums(study: str | Path, name: str) -> Checksums:
     """Make the small runs of a study in this process, which is to be pinned to one core, and return their checksums.
 
-    The study is its name or its path; `name` is that under which ``small.toml`` has its small runs.
-
-    Returns:
-        "makes", "predicts" and "judges", as the hashes of a record are called, each to the checksum of every part; and
-        "machine" to device, versions and flags of the compiler, which are equal where bits can be compared.
+    The study is its name or its path; `name` is that under which ``small.toml`` has its small runs. They are "makes",
+    "predicts" and "judges", as the hashes of a record are called, each to the checksum of every part; and "machine" to
+    device, versions and flags of the compiler, which are equal where bits can be compared.
     """
     parts: Checksums = {"machine": {}, "makes": {}, "predicts": {}, "judges": {}}
     for preset in presets_of(name):

@@ -23,12 +23,7 @@ class CellMap:
 
 
 def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
-    """The map of a sentence; None where it was judged in one cell, in too many, or along no known axis.
-
-    Args:
-        group: The sentence in its cells.
-        axes: Parameter to its values. The one with most values goes from left to right, the others from top to bottom.
-    """
+    """The map of a sentence, the longest axis from left to right; None for one cell, too many, or along no known axis."""
     seen = {name: {claim.cell.get(name) for claim in group.claims} for name in axes}
     several = {name: [v for v in axes[name] if v in seen[name]] for name in axes}
     several = {name: values for name, values in several.items() if len(values) > 1}

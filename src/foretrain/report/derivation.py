@@ -73,12 +73,10 @@ def pages() -> list[Path]:
 def derivations(
     study: str, files: Iterable[Path], problems: list[str] | None = None
 ) -> list[Derivation]:
-    """The sections of these pages that derive sentences of a study.
+    """The sections of these pages that derive sentences of a study, whose name a page may write with underscores.
 
-    Args:
-        study: Its name; a page may write it with underscores, as its file has them.
-        files: Pages of Markdown in UTF-8; those that are missing or cannot be read have no sections.
-        problems: Takes a line for each page that is not UTF-8 and for each formula that cannot be read.
+    Pages of Markdown that are missing or cannot be read have no sections; `problems` takes a line for each that is not UTF-8
+    and for each formula that cannot be read.
     """
     sections, lines = [], [] if problems is None else problems
     for file in files:

@@ -39,11 +39,7 @@ def document(
 
 
 def write_document(path: Path, text: str) -> Path:
-    """Write a page; a reader sees the old one or the new one, never half of one.
-
-    Raises:
-        FolderError: the folder cannot be made or written.
-    """
+    """Write a page; a reader sees the old one or the new one, never half of one. Raises `FolderError` where it cannot."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.

@@ -46,11 +46,9 @@ class Forest:
 def forest(
     claims: Sequence[Claim], seeds: Mapping[str, Sequence[float]] | None = None
 ) -> Forest | None:
-    """The forest plot of one sentence; None where nothing finite was measured.
+    """The forest plot of one sentence in its cells; None where nothing finite was measured.
 
-    Args:
-        claims: The sentence in its cells.
-        seeds: Label of a claim to the values of its seeds, which are drawn as points where every cell has a line of its own.
+    `seeds` is label of a claim to the values of its seeds, which are drawn as points where every cell has a line of its own.
     """
     if not (finite := [claim for claim in claims if math.isfinite(claim.measured)]):
         return None

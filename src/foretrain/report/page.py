@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from foretrain.report.derivation import Derivation
 from foretrain.report.document import document
 from foretrain.report.sections import PageFigure as PageFigure
-from foretrain.report.sections import picture, sections, verdicts
+from foretrain.report.sections import curves, fitting, picture, sections, verdicts
 
 FILE_NAME = "report.html"
 _SCRIPTS = ("save.js", "zoom.js")  # of figures
@@ -25,9 +25,11 @@ def render(
     # Sections that derive sentences, see `foretrain.report.derivation`.
     derived: Sequence[Derivation] = (),
 ) -> str:
-    """Compose the page, a whole HTML document; equal arguments give equal text."""
+    """Compose the page, a whole HTML document below 1.6 MB; equal arguments give equal text."""
+    board = curves(live) if live else None
+    figures = fitting(figures, len(board["json"]) if board else 0)
     claims = verdicts(summary, figures, derived)
-    shown = sections(summary, claims, figures, derived, live)
+    shown = sections(summary, claims, figures, derived, board)
     return document(
         "report/page.html",
         scripts=("fold.js",) * bool(shown) + _SCRIPTS * bool(figures or live),

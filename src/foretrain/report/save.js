@@ -13,8 +13,7 @@ document.addEventListener("click", (event) => {
   const figure = button.closest("figure"), image = figure.querySelector("img"), name = figure.dataset.name;
   const kind = button.dataset.save;
   if (kind === "svg") {
-    const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
-    foretrainSave(`${name}.svg`, "image/svg+xml", new Blob([bytes], { type: "image/svg+xml" }));
+    foretrainSave(`${name}.svg`, "image/svg+xml", decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1)));
   } else if (kind === "png") {
     const canvas = document.createElement("canvas");
     canvas.width = 2 * image.naturalWidth;

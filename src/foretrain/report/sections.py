@@ -1,12 +1,15 @@
 """Contents of the sections of the page, as plain values that the templates write; see ``sections.html``."""
 
-import base64
 import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from foretrain.claims.cells import WORST_FIRST, gather
 from foretrain.claims.claim import Claim, claim_from_dict
@@ -26,6 +29,9 @@ _OUTCOMES = {
     "computed": "was measured or sampled; nothing was trained",
     "missing": "not run yet, or lost: no result",
 }
+_PLAIN = " !$'()*+,-./:;=?@[]_~"  # signs that stand for themselves in the address of a picture
+_TOO_LARGE = " Too large for this page, it is in the folder of figures."
+_ROOM, _MOST_CSV = 1_370_000, 300_000  # characters for curves, pictures and numbers; of numbers
 _PRESETS = {"own": "none: parameters of the run's own, or fewer seeds than a preset has"}
 
 
@@ -36,7 +42,7 @@ class PageFigure:
     name: str  # file name without ending, unique on the page
     title: str  # A few words, the figure's heading and its text alternative
     caption: str  # what is drawn and what is seen in it, in sentences
-    svg: str  # the picture, an SVG document that needs nothing outside itself
+    svg: str  # the picture, an SVG document that needs nothing outside itself; "" where the page has no room for it
     # What it shows as numbers; "" where there is nothing, or too much to stand on the page.
     csv: str = ""
     shows: tuple[str, ...] = ()  # ids of the sentences that are judged by what is seen in it
@@ -63,7 +69,7 @@ def sections(
     claims: "Verdicts | None",
     figures: Sequence[PageFigure],
     derived: Sequence[Derivation],
-    live: Mapping | None,
+    board: Mapping | None,  # what `curves` returns
 ) -> list[Section]:
     """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary.
 
@@ -72,12 +78,12 @@ def sections(
     runs = _runs(summary)
     citations = (str(entry).strip() for entry in summary.get("citations") or ())
     proofs = [(section, claims.derived(section.claims)) for section in derived] if claims else []
-    early = ("problems", "curves") if live and live.get("explore") else ()
+    early = ("problems", "curves") if board and board["explore"] else ()
     parts = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary, claims)),
         Section("figures", "Figures", [picture(figure, claims) for figure in figures[1:]]),
-        Section("curves", "Curves", curves(live) if live else None),
+        Section("curves", "Curves", board),
         Section("derivations", "Derivations", proofs),
         Section("runs", "Runs", runs, not any(map(runs.get, ("codes", "history", "failures")))),
         Section("parameters", "Parameters", _parameters(summary), True),
@@ -191,12 +197,32 @@ def curves(live: Mapping) -> dict:
     return {"joined": False, "explore": {}, **live, "json": text}
 
 
+def fitting(figures: Sequence[PageFigure], taken: int) -> list[PageFigure]:
+    """Figures for a page of which so many characters are taken; pictures, and then numbers, are left out without room."""
+    shown, room = [*figures], _ROOM - taken
+    for part in ("svg", "csv"):
+        for place, figure in enumerate(shown):
+            text = _address(figure.svg) if part == "svg" else figure.csv
+            if (size := len(text)) > room:
+                caption = figure.caption + _TOO_LARGE * (part == "svg")
+                shown[place], size = replace(figure, caption=caption, **{part: ""}), 0
+            room -= size
+        room = min(room, _MOST_CSV)
+    return shown
+
+
 def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", figure.svg, count=1)
-    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
     shown = [e for e in (claims.entries if claims else ()) if e.row.id in figure.shows]
-    return figure, base64.b64encode(svg.encode()).decode(), shown
+    return figure, _address(figure.svg), shown
+
+
+@lru_cache(maxsize=100)
+def _address(svg: str) -> Markup:
+    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|\s+(?=<)", "", svg, flags=re.DOTALL)
+    svg = svg if "'" in svg else svg.replace('"', "'")  # which an attribute may hold
+    return Markup(quote(svg, _PLAIN))
 
 
 def _runs(summary: Mapping) -> dict:

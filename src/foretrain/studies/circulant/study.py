@@ -17,6 +17,7 @@ SOURCE = "Note on shared representations, section 3, end"
 COST = "50 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 75  # the fewest, with a few to spare, that tell a fraction of one from .95
+EXPLORE = ("width",)
 AXES = {
     "width": (2, 3, 5, 7, 9),
     "init_scale": (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-16, 1e-32, 1e-64),

@@ -15,6 +15,7 @@ SOURCE = GRAPH
 COST = "2 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 100
+EXPLORE = ("trained_count",)
 AXES = {
     "hidden_width": (4, 8),
     "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),

@@ -16,14 +16,8 @@ def layer_outputs(
     """Return each layer by the name of its weights, in the order in which the network computes them.
 
     A layer is its outputs, the numbers that one output sums (fan-in), and the outputs that the weights lead to (fan-out).
-
     Products of two things that both depend on `x`, as in attention, are no layers. A loop (scan, while, cond) is not looked
-    into.
-
-    Raises:
-        ForetrainError: No layer is seen.
-
-    Cost: one evaluation of the network, not compiled; jit it where it is called often.
+    into. Raises `ForetrainError` where no layer is seen. Cost: one evaluation of the network, not compiled.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(weights)
     leaves = [leaf for _, leaf in paths]

@@ -87,8 +87,7 @@ def _fans(network, x, width):
 def network_of(p) -> tuple[OwnModel, np.ndarray, np.ndarray]:
     """Return the network of some parameters, of ``init(key, width)``, with training examples x and y.
 
-    Raises:
-        ArgumentError: That of the user takes no width.
+    Raises `ArgumentError` where that of the user takes no width.
     """
     if not p.model:
         return perceptron(p.parametrisation)

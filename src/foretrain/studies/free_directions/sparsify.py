@@ -17,17 +17,13 @@ LINEAR = -1  # in place of a neuron: a node whose gate is always 1
 
 @dataclass(frozen=True)
 class SparseSection:
-    """One section in the new nodes.
+    """One section in the new nodes."""
 
-    Args:
-        weight: (node, node of the layer before), and the bias as a column more, zero where there is none.
-        settled: Which weights are 0 or 1 by construction: no parameters any more; shape of `weight`.
-        gates: For each node a neuron of the old layer whose gate it has, or `LINEAR`.
-    """
-
-    weight: np.ndarray
-    settled: np.ndarray
-    gates: tuple[int, ...]
+    weight: (
+        np.ndarray
+    )  # (node, node before), and the bias as a column more, zero where there is none
+    settled: np.ndarray  # Which weights are 0 or 1 by construction, no parameters any more
+    gates: tuple[int, ...]  # For each node a neuron of the old layer whose gate it has, or `LINEAR`
 
 
 def parameters(sections: Sequence[SparseSection]) -> int:
@@ -42,13 +38,10 @@ def parameters(sections: Sequence[SparseSection]) -> int:
 def sparsified(
     network: Network, x: np.ndarray, matrices: Grams, scale: float | None = None
 ) -> list[SparseSection]:
-    """Return the sections of a network after both steps for every layer.
+    """Return the sections of a perceptron after both steps for every layer.
 
-    Args:
-        network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
-        x: (example, d_0); only its Gram matrices and gates matter.
-        matrices: Gram matrices of the network on these data.
-        scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
+    Blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`; of `x`, (example, d_0), only Gram matrices
+    and gates matter. Below a loss `scale` an activation counts as dependent and neurons as synchronised; None for exact.
     """
     formed = synchronized_blocks(network, x, scale, matrices)
     # From old activations to new nodes; and from these to the old ones, as the next section reads them.

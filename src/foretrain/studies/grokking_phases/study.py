@@ -18,6 +18,7 @@ COST = "3 min"
 REFERENCES = ("liu2022",)
 SEEDS = 12
 _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
+EXPLORE = ("embedding_learning_rate", "decoder_learning_rate")
 AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
 _RATES = tuple(float(f"{10 ** (-5 + n / 4):.3g}") for n in range(13))
 _TEN = tuple(float(f"{10 ** (-5 + n / 3):.3g}") for n in range(10))

@@ -11,6 +11,7 @@ SOURCE = "docs/studies/large-steps.md"
 COST = "1 min"
 REFERENCES = ("kim2026",)
 SEEDS = 20
+EXPLORE = ("relative_step",)
 AXES = {"depth": (4, 2, 3, 6), "paths": (2, 4), "relative_step": (1.3, 0.8, 1.1, 1.6)}
 PRESETS = {"paper": {"relative_step": (1.3, 0.5, 0.8, 0.95, 1.1, 1.2, 1.4, 1.6, 1.8), "seeds": 50}}
 WIDE_DEPTH = 4  # of matrices at most; deeper ones take long to leave their initial weights

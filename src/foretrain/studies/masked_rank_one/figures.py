@@ -10,6 +10,7 @@ from foretrain.study import drawn, figure, panel
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
 from .claims import PAIR, pairs, reached_zero_loss
+from .study import FOLLOWED
 
 FLOOR = 1e-9  # smaller products are drawn there
 
@@ -65,6 +66,7 @@ def draw_components(grid):
     if "sparse" not in part.variants:
         return None
     ends = pairs(Cell(part), "sparse")
+    ends = ends.isel(seed=slice(FOLLOWED))
     predicted, ended = (abs(ends[n].where(~ends.within)).clip(FLOOR) for n in ("size", "product"))
     figure, ax = panels(height=4.4)
     scales = part.values("init_scale")
@@ -77,9 +79,9 @@ def draw_components(grid):
     return finished(
         figure,
         "Pairs across components end where the start says",
-        "Sparse, rectangular masks: size of the product of every untrained pair outside components at zero loss, against the "
-        "size that the conserved quantities tell before training: of order one between two components, of order sigma where a "
-        f"domain is never trained.{where}",
+        f"Sparse, rectangular masks of {FOLLOWED} seeds: size of the product of every untrained pair outside components at "
+        "zero loss, against the size that the conserved quantities tell before training: of order one between two components, "
+        f"of order sigma where a domain is never trained.{where}",
         3,
     )
 

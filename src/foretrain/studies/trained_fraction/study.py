@@ -24,6 +24,7 @@ SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
 COST = "90 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
+EXPLORE = ("trained_outputs",)
 AXES = {
     "mask": ("circulant", "random_rows", "biregular"),
     "trained_outputs": (1, 2, 3, 4, 5, 7, 10),

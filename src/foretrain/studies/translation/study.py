@@ -14,6 +14,7 @@ REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 5  # of the variants, too
 DEPARTURE = 4  # power of a scale from which the first mode departs alone
 SMALLEST = 1e-12  # of it this power, and its fourth, are numbers in double precision
+EXPLORE = ("trained_fraction",)
 AXES = {
     "hidden_width": (8, 16),
     "init_scale": (0.3, 0.1, 0.03, 0.01),

@@ -221,12 +221,12 @@ def checked_start(start, trained_pairs):
 def _increase(early, origin):
     """F(origin + step) - F(origin) as a function of the step, without cancellation between like terms."""
     rates = 2 * early.singular_values
-    growing = early.growing**2 * np.exp(rates * origin)
-    decaying = early.decaying**2 * np.exp(-(rates * origin))
+    both = np.concatenate([rates, -rates])
+    amplitudes = np.concatenate([early.growing, early.decaying]) ** 2 * np.exp(both * origin)
 
     def increase(step):
-        change = rates * step
-        return float((growing * _expm1(change)).sum() + (decaying * _expm1(-change)).sum())
+        parts = amplitudes * _expm1(both * step)
+        return float(np.add.reduce(parts[: rates.size]) + np.add.reduce(parts[rates.size :]))
 
     return increase
 

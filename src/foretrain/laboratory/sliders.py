@@ -8,6 +8,7 @@ from typing import Any
 
 from foretrain.plans.plan import Plan
 from foretrain.provenance.objects import hashed
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.provenance.sources import PACKAGE, WHOLE, reached
 from foretrain.results.files import write_atomic
 from foretrain.results.root import digest
@@ -26,7 +27,7 @@ def kept(folder: Path, plan: Plan, board: Mapping[str, Any], make: Callable[[], 
     code += [hashed(values[name]) for name in sorted(values)]
     of = digest([code, versions(), plan.hash, plan.data, board])
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
-        known = json.loads((folder / FILE).read_bytes())
+        known = json.loads(read_file(folder / FILE, MOST_TEXT))
         if known["of"] == of:
             return known["made"]
     table = make()

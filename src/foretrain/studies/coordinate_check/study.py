@@ -22,10 +22,7 @@ AXES = {
 }
 PRESETS = {"fine": {"learning_rate": tuple(2.0 ** (power / 2) for power in range(-16, 11))}}
 FIRST, HIDDEN, READOUT = range(3)  # kinds of layers
-declare(
-    "layer",
-    layer_change="RMS of the change of a layer's outputs over their RMS at the start.",
-)
+declare("layer", layer_change="RMS of the change of a layer's outputs over their RMS at the start.")
 declare("layer", kind="int", layer_kind="0 first layer, 1 hidden layer, 2 readout.")
 declare(
     output_change="RMS of the change of the network's output.",

@@ -76,8 +76,7 @@ class Parameters:
         sweepable=False,
     )
     centring: str = choice(
-        "activations are measured from their mean, or biases are folded in",
-        ("mean", "none"),
+        "activations are measured from their mean, or biases are folded in", ("mean", "none")
     )
     hidden_width: int = size(64, "width of both hidden layers", 256, minimum=8)
     modulus: int = size(11, "p of the addition", 31, minimum=3)

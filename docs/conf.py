@@ -104,14 +104,18 @@ def _card(docs, name):
 
 
 def known_places(app, pagename, templatename, context, doctree):
-    """Let a listing lead back to the page alone where what it lists has another name on it."""
+    """Let a listing lead back to the place of what it lists, or to its page where that has none of this name."""
     places = app.env.domaindata["py"]["objects"]
+
+    def back(link):
+        if link[2] not in places:
+            return link[1]
+        page, place, *_ = places[link[2]]
+        return f'href="{app.builder.get_relative_uri(pagename, page)}#{place}'
+
     if pagename.startswith("_modules/foretrain"):
-        context["body"] = re.sub(
-            r'(href="[^"#]+)#(foretrain[\w.]*)(?=")',
-            lambda link: link[0] if link[2] in places else link[1],
-            context["body"],
-        )
+        found = r'(href="[^"#]+)#(foretrain[\w.]*)(?=")'
+        context["body"] = re.sub(found, back, context["body"])
 
 
 def inline_formula(self, node):

@@ -5,10 +5,10 @@ import json
 
 import numpy as np
 import pytest
-from markupsafe import escape
 from tiny_study import DECAY, RUN, one_line
 
 import foretrain
+from foretrain.claims.markup import formulas
 from foretrain.cli import main
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.check import check
@@ -200,7 +200,7 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
     assert code == (3 if "The sentence `" in text else 0)
     one_line(text, message)
     assert ".. See" not in text
-    assert escape(message) in (out / "report.html").read_text()
+    assert formulas(message) in (out / "report.html").read_text()
     assert "Traceback" in (out / "log.txt").read_text()
     assert len(json.loads((out / "summary.json").read_text())["problems"]) == 1
     result = foretrain.open(out)

@@ -133,8 +133,7 @@ def test_a_tiny_cross_entropy_of_large_logits_is_accurate_in_single_precision(se
 
 def test_targets_have_unit_components_and_are_orthonormal_by_option():
     rng = np.random.default_rng(35)
-    sphere = drawn.draw_target(rng, 50, 4)
-    for part in sphere:
+    for part in drawn.draw_target(rng, 50, 4):
         np.testing.assert_allclose(np.linalg.norm(part, axis=0), 1.0, rtol=1e-14)
         assert np.abs(part.T @ part - np.eye(4)).max() > 1e-3
     scaled = drawn.draw_target(rng, 50, 4, law="orthonormal", scale=7.0)

@@ -130,8 +130,7 @@ def test_a_prompt_shows_a_few_lines_and_print_the_tables():
     assert many.plot().axes
     assert len(str(many).splitlines()) > 20
     candidates = {f"candidate {k}": (HADAMARD_DATA.graph, HADAMARD_DATA) for k in range(12)}
-    ranking = rank(candidates)
-    assert len(repr(ranking).splitlines()) <= 4
+    assert len(repr(rank(candidates)).splitlines()) <= 4
 
 
 HADAMARD_DATA = routes(HADAMARD)

@@ -74,8 +74,7 @@ SEEDS, STEP = 10, np.arange(0, 101, 5)
 def build(ratio_power=1.0, width_power=-0.5, gap=0.0, bias=None, bias_power=1.0):
     """Runs that err from theory as powers of ratio and width; b as the document says where `bias` is so."""
     p, time = study.Parameters(), STEP * 0.05
-    random = np.random.default_rng(0)
-    start = random.standard_normal((SEEDS, 6, 4))
+    start = np.random.default_rng(0).standard_normal((SEEDS, 6, 4))
     start -= start.mean(1, keepdims=True)
     spread = np.linspace(0.95, 1.05, SEEDS)
     first = np.exp(-time)[:, None, None] * start[:, None]

@@ -14,8 +14,7 @@ def test_logits_trained_from_equal_ones_follow_the_closed_form(classes):
 
 def test_the_probability_bends_at_a_third_and_the_loss_nowhere():
     result = descent(np.zeros(100), 0.05 / 20, 400 * 20, 0, every=20)
-    steepest = result[np.diff(result).argmax()]
-    assert steepest == pytest.approx(1 / 3, abs=0.03)
+    assert result[np.diff(result).argmax()] == pytest.approx(1 / 3, abs=0.03)
     assert (np.diff(-np.log(result), 2) > 0).all()
     # Late, 1 - p falls as 1/t.
     late = time_of_probability(1 - np.array([1e-4, 5e-5]), 100)

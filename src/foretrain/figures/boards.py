@@ -49,8 +49,7 @@ class Board:
 def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     """Evaluate a panel on the grid: a board for each value of `across` where it applies."""
     known = rules(type(grid.parameters))
-    used = [name for name in (panel.across, panel.by, panel.x) if name in known]
-    part, words = grid.first(used)
+    part, words = grid.first([name for name in (panel.across, panel.by, panel.x) if name in known])
     if panel.across in known:
         values = list(curves.some(part.values(panel.across), panel.most).values())
         names = _named(part, panel.across, values)
@@ -67,14 +66,12 @@ def _dims(panel: Panel, part: Grid) -> list[tuple[str, dict[str, int]]]:
     """Title and place of each value of a dim of the quantity that gives panels; one without a title where there is none."""
     if panel.across is None:
         return [("", {})]
-    cell = Cell(part.at({}))
-    values = _evaluated(next(iter(panel.quantities.values())), cell)
+    values = _evaluated(next(iter(panel.quantities.values())), Cell(part.at({})))
     if values is None or panel.across not in values.dims:
         return []
-    places = list(range(values.sizes[panel.across]))
     return [
         (_placed(values, panel.across, place), {panel.across: place})
-        for place in curves.some(places, panel.most)
+        for place in curves.some(list(range(values.sizes[panel.across])), panel.most)
     ]
 
 
@@ -238,8 +235,7 @@ def _named(part: Grid, name: str, values: list[Any]) -> list[str]:
     """Words for values of a parameter, of numbers as many digits as tell them apart."""
     if isinstance(values[0], str):
         return [value.replace("_", " ") for value in values]
-    symbol = rules(type(part.parameters))[name].symbol
-    shown = _mathematical(symbol) or name.replace("_", " ")
+    shown = _mathematical(rules(type(part.parameters))[name].symbol) or name.replace("_", " ")
     return [f"{shown} = {text}" for text in told_apart(values)]
 
 

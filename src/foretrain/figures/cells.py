@@ -54,8 +54,7 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
         return {}
     # Those that do not hold everywhere say more than those that do.
     fine = [{c.verdict for c in panel.claims.values()} <= {HOLDS, NOT_CLAIMED} for panel in shown]
-    chosen = sorted(range(len(shown)), key=fine.__getitem__)[:_PANELS]
-    drawn = [shown[n] for n in sorted(chosen)]
+    drawn = [shown[n] for n in sorted(sorted(range(len(shown)), key=fine.__getitem__)[:_PANELS])]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
     figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)

@@ -120,8 +120,7 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
         parts = [f"{letters}{at.removeprefix(' Drawn')[:-1]}" for at, letters in places.items()]
         where = f" Drawn: {'; '.join(parts)}."
     drawing = finished(figure, title, caption + where, row.legend)
-    reads = frozenset().union(*(board.reads for board in evaluated))
-    return replace(drawing, reads=reads)
+    return replace(drawing, reads=frozenset().union(*(board.reads for board in evaluated)))
 
 
 def _draw_board(ax, board: Board, label: bool) -> None:

@@ -358,5 +358,4 @@ def log_ticks(ax: Axes) -> None:
 def panel_letters(axes) -> None:
     """Put a bold a, b, c, ... at the upper left of each panel, before a title that stands there."""
     for letter, ax in zip(ascii_lowercase, np.ravel(axes), strict=False):
-        title = rf"$\mathbf{{{letter}}}$   {ax.get_title(loc='left')}"
-        ax.set_title(title.rstrip(), loc="left")
+        ax.set_title(rf"$\mathbf{{{letter}}}$   {ax.get_title(loc='left')}".rstrip(), loc="left")

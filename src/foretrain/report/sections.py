@@ -160,10 +160,9 @@ def verdicts(
     proofs = {id: (n, s.title) for n, s in [*enumerate(derived, 1)][::-1] for id in s.claims}
 
     def entry(row: Row) -> Entry:
-        judged = groups[row.id].claims
         return Entry(
             row,
-            forest(judged, summary.get("by_seed")),
+            forest(groups[row.id].claims, summary.get("by_seed")),
             cell_map(groups[row.id], axes) if row.cells else None,
             f"{at}-{row.id}" if at else next(place),
             shown.get(row.id),

@@ -31,10 +31,9 @@ def _boundaries(c, ax):
     """Draw where representation and decoder take equally long, for each seed whose training set tells enough."""
     if "decoder_step" not in c.theory or min(c.phase.shape[:2]) < 2:
         return ""
-    gaps = np.moveaxis(head_start(c).values[..., learners(c)], 2, 0)
     halo = [withStroke(linewidth=2.6, foreground="white")]  # seen on black, too
     look = {**theory_line(linewidth=1.2), "path_effects": halo}
-    for gap in gaps:
+    for gap in np.moveaxis(head_start(c).values[..., learners(c)], 2, 0):
         if np.isfinite(places := crossings(gap)).any():
             ax.plot(places, np.arange(len(places)), **look)
     ax.plot([], [], label="predicted boundary", **look)

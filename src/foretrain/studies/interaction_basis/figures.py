@@ -42,10 +42,9 @@ def _curves(title, of=""):
 def draw_graphs(grid):
     cell, words = grid.first()
     networks = {cell.parameters.task: cell.simulation, **cell.variants}
-    files = {"digits": "graph", "transformer": "transformer"}
     return {
         file: partial(_graph, networks[name], name, words)
-        for name, file in files.items()
+        for name, file in {"digits": "graph", "transformer": "transformer"}.items()
         if name in networks
     }
 
@@ -79,8 +78,7 @@ def draw_frequencies(grid):
     for ax, (moment, basis) in zip(axes, shown, strict=True):
         power = spectra.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
-        extent = (0.5, many + 0.5, 0.5, power.shape[1] + 0.5)
-        ax.imshow(power[:many].T, extent=extent, **_MAP)
+        ax.imshow(power[:many].T, extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5), **_MAP)
         ax.set_title(f"{basis}, {moment}", loc="left")
         ax.set(xlabel="Direction", yticks=np.arange(1, power.shape[1] + 1))
     axes[0].set_ylabel("Frequency")

@@ -36,8 +36,7 @@ def draw_circles(grid):
     picture, axes = panels(2, 3, height=5.2)
     order = np.argsort(np.arange(symbols) * frequency % symbols)
     for ax, (name, values, of) in zip(axes.flat, shown, strict=True):
-        plane = (values - values.mean(0)) @ of.T
-        draw_symbols(ax, plane, np.append(order, order[0]))
+        draw_symbols(ax, (values - values.mean(0)) @ of.T, np.append(order, order[0]))
         ax.set(xticks=[], yticks=[])
         ax.set_title(name, loc="left")
     caption = (

@@ -27,10 +27,9 @@ def draw_predictions(grid):
     c = Cell(cell)
     real = accuracy(c)
     picture, board = panels(1, 2, height=3.4, sharey=True)
-    colours = np.broadcast_to(fractions(c).values[:, None], real.shape)
     across = {"Predicted accuracy": c.end.predicted_accuracy, "Ideal accuracy": c.ideal_accuracy}
     for ax, (label, x) in zip(board, across.items(), strict=True):
-        ax.scatter(x, real, c=colours, s=18)
+        ax.scatter(x, real, c=np.broadcast_to(fractions(c).values[:, None], real.shape), s=18)
         ax.plot([0, 1], [0, 1], ":", color=_GREY)
         ax.set(xlabel=label)
     board[0].set_ylabel("Real accuracy")
@@ -89,9 +88,8 @@ def draw_plane(grid):
         path = run["embedding"].transpose("step", "symbol", ...).dropna("symbol", how="all")
         # Neighbours on the circle of frequency nu differ by the inverse of nu.
         count, turn = path.sizes["symbol"], int(frequency_shares(path[-1].values).argmax()) + 1
-        stride = pow(turn, -1, count) if modular else 1
         for step, ax in zip((fitted, -1), axes, strict=True):
-            order = np.arange(count + modular) * stride % count
+            order = np.arange(count + modular) * (pow(turn, -1, count) if modular else 1) % count
             draw_symbols(ax, path[step].values, order, frame=path[[fitted, -1]].values)
             levels = (float(run[f"{name}_accuracy"][step]) for name in ("train", "validation"))
             words = ", ".join(f"{level:.2f}" for level in levels)

@@ -19,9 +19,8 @@ _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
 
 def _while_learning(c):
     """Return the times from 99% of the first loss of the gated network to the end of learning of both."""
-    both = [c.theory.loss, c.theory.gated_loss]
     begin = learned_at(c.theory.gated_loss, 0.99)
-    end = max(learned_at(loss, 0.001) for loss in both)
+    end = max(learned_at(loss, 0.001) for loss in [c.theory.loss, c.theory.gated_loss])
     return max(begin - 0.2 * (end - begin), 0), 1.1 * end or None
 
 

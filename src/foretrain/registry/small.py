@@ -64,8 +64,9 @@ def small_checksums(study: str | Path, name: str) -> Checksums:
     parts: Checksums = {"machine": {}, "makes": {}, "predicts": {}, "judges": {}}
     for preset in presets_of(name):
         with tempfile.TemporaryDirectory(prefix="foretrain-small-") as folder:
+            result = small_run(preset, Path(folder) / "run", study)
             parts["machine"] = _machine(Path(folder) / "run")
-        for kind, checksums in _checksums(small_run(preset, Path(folder) / "run", study)).items():
+        for kind, checksums in _checksums(result).items():
             parts[kind] |= {f"{preset} {part}": text for part, text in checksums.items()}
     return parts
 

@@ -124,7 +124,6 @@ def _scale(values, logarithmic):
             if value <= 0:
                 return 0.0
             value = math.log10(value)
-        share = (value - low + room) / (high - low + 2 * room)
-        return round(100 * min(max(share, 0.0), 1.0), 2)
+        return round(100 * min(max((value - low + room) / (high - low + 2 * room), 0.0), 1.0), 2)
 
     return place

@@ -65,8 +65,7 @@ def draw_components(grid):
     part, where = grid.first(("init_scale",))
     if "sparse" not in part.variants:
         return None
-    ends = pairs(Cell(part), "sparse")
-    ends = ends.isel(seed=slice(FOLLOWED))
+    ends = pairs(Cell(part), "sparse").isel(seed=slice(FOLLOWED))
     predicted, ended = (abs(ends[n].where(~ends.within)).clip(FLOOR) for n in ("size", "product"))
     figure, ax = panels(height=4.4)
     scales = part.values("init_scale")

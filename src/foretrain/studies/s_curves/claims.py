@@ -47,7 +47,8 @@ def gap_to_flow(c, shift=0):
 def ahead(c) -> str:
     """Return why steps, to first order in their length, leave the flow by more than half of one, docs/theory/s-curves.md."""
     loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
-    u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p)
+    slowed = (2 * c.p.dimension**2) ** (c.p.loss_function != "mse")  # its rate makes up for this
+    u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p) / slowed
     gained = (0.5 - 0.75 * share / u) * np.log(u) - 0.375 * np.log(loss.clip(1e-9, np.exp(-1)))
     outside = components(c.p) / c.p.rank * (share / u) ** 2
     fall, own = (-values.diff("step") for values in (loss, loss - outside))

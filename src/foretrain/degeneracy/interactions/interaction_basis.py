@@ -13,6 +13,7 @@ appendix is followed. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import bmat
@@ -197,7 +198,7 @@ def interaction_basis(
 
 def _parts(chain, layer_moments, n):
     """Of each layer the part of every activation, (d,): no weight and no correlation of any two joins one part to another."""
-    rows = [[None] * len(layer_moments) for _ in layer_moments]
+    rows: list[list[Any]] = [[None] * len(layer_moments) for _ in layer_moments]
     for at, moment in enumerate(layer_moments):
         gram = moment.factor.T @ moment.factor
         rows[at][at] = gram**2 > CHANCE**2 / n * np.outer(np.diag(gram), np.diag(gram))

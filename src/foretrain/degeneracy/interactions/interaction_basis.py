@@ -13,7 +13,6 @@ appendix is followed. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.sparse import bmat
@@ -198,13 +197,13 @@ def interaction_basis(
 
 def _parts(chain, layer_moments, n):
     """Of each layer the part of every activation, (d,): no weight and no correlation of any two joins one part to another."""
-    rows: list[list[Any]] = [[None] * len(layer_moments) for _ in layer_moments]
+    rows = [[None] * len(layer_moments) for _ in layer_moments]
     for at, moment in enumerate(layer_moments):
         gram = moment.factor.T @ moment.factor
         rows[at][at] = gram**2 > CHANCE**2 / n * np.outer(np.diag(gram), np.diag(gram))
         if at:
             weights = getattr(chain[at - 1], "matrix", np.ones(()))
-            rows[at][at - 1] = weights + np.zeros((len(gram), len(layer_moments[at - 1].mean)))
+            rows[at][at - 1] = weights + np.zeros((len(gram), len(layer_moments[at - 1].mean)))  # pyright: ignore
     labels = connected_components(bmat(rows), directed=False)[1]
     return np.split(labels, np.cumsum([len(moment.mean) for moment in layer_moments])[:-1])
 

@@ -203,7 +203,7 @@ def _parts(chain, layer_moments, n):
         rows[at][at] = gram**2 > CHANCE**2 / n * np.outer(np.diag(gram), np.diag(gram))
         if at:
             weights = getattr(chain[at - 1], "matrix", np.ones(()))
-            rows[at][at - 1] = weights + np.zeros((len(gram), len(layer_moments[at - 1].mean)))
+            rows[at][at - 1] = weights + np.zeros((len(gram), len(layer_moments[at - 1].mean)))  # pyright: ignore
     labels = connected_components(bmat(rows), directed=False)[1]
     return np.split(labels, np.cumsum([len(moment.mean) for moment in layer_moments])[:-1])
 

@@ -16,8 +16,8 @@ LINE, OTHERS = np.arange(4.0), ([0, 1, 2, 7.0], [0, 1, 5, 6], [0, 3, 4, 5], [0, 
 
 def network(rqi, predicted, real, ideal=1.0, ideal_rqi=1.0, decoder_rqi=0.0):
     """Runs whose accuracy over all samples is `real`, training samples all being right; arrays (size, seed)."""
-    held = (real - SHARE) / (1 - SHARE)
-    ends = np.broadcast_arrays(rqi, predicted, held, decoder_rqi, np.ones_like(real))
+    validation = (real - SHARE) / (1 - SHARE)
+    ends = np.broadcast_arrays(rqi, predicted, validation, decoder_rqi, np.ones_like(real))
     names = ("rqi", "predicted_accuracy", "validation_accuracy", "decoder_rqi", "train_accuracy")
     curves = {
         name: values[..., None] * np.array([0.0, 1.0])
@@ -51,7 +51,7 @@ def build(
     rqi = SHARE + 0.01 * RANDOM.uniform(-1, 1, (len(SIZES), SEEDS))
     real = SHARE + (1 - SHARE) * np.clip(rqi, 0, 1)
     flat = real[:, :5]
-    told = flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape)
+    prediction = flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape)
     angle = 2j * np.pi * np.arange(11) / 11
     circles = [sum(np.exp(nu * angle) for nu in sizes) for sizes in frequencies]
     predicted = real if predicted is None else predicted
@@ -59,7 +59,7 @@ def build(
         "": network(rqi, predicted, real, ideal=real - above, ideal_rqi=rqi - above_rqi),
         "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
         "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
-        "plane": network(RANDOM.uniform(size=flat.shape), told, flat, decoder_rqi=after * flat),
+        "plane": network(-after * flat, prediction, flat, decoder_rqi=after * flat),
         "circle": points([np.stack([z.real, z.imag], axis=-1) for z in circles], 40),
     }
     return grid(study.Parameters(), AXES, SEEDS, networks)

@@ -90,8 +90,8 @@ def test_every_sentence_can_hold_and_fail(monkeypatch):
     remember_plateaus(monkeypatch)
     exceptions, spoilt = ({id: sides[side] for id, sides in CASES.items()} for side in (0, 1))
     check("s-curves", build, spoilt, exceptions)
-    told = verdicts("s-curves", build(curve=SMOOTH), "flow-loss")["flow-loss"]
-    assert {claim.verdict for claim in told} == {"holds"}, "steps of either loss are short enough"
+    claims = verdicts("s-curves", build(curve=SMOOTH), "flow-loss")["flow-loss"]
+    assert {claim.verdict for claim in claims} == {"holds"}, "steps of either loss are short enough"
 
 
 def test_what_hangs_on_the_setting_of_a_counter_is_open():

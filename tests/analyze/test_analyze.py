@@ -325,9 +325,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, caps
 
 
 @pytest.mark.slow
-def test_killed_after_10_20_and_40_seconds_of_a_core_and_interrupted_it_ends_with_the_same_page(
-    tmp_path,
-):
+def test_killed_after_10_20_and_40_seconds_and_interrupted_it_ends_with_the_same_page(tmp_path):
     """A classifier of digits; computations of XLA at the moment of the interrupt bring no trace and no crash."""
     digits, random = load_digits(), np.random.default_rng(0)
     shapes = (32, 64), (32, 32), (10, 32)
@@ -337,14 +335,14 @@ def test_killed_after_10_20_and_40_seconds_of_a_core_and_interrupted_it_ends_wit
     def begun(out, most=resource.RLIM_INFINITY):
         options = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE}
         options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most))
-        words = ["analyze", "digits.npz", "--data", "data.npz", "--out", out]
-        command = [sys.executable, "-m", "foretrain", *words]
+        words = ["digits.npz", "--data", "data.npz", "--out", out, "--gradients", "40000"]
+        command = [sys.executable, "-m", "foretrain", "analyze", *words]
         return subprocess.Popen(command, stderr=subprocess.PIPE, **options)
 
     for most in (10, 20, 40):
-        (run := begun("out", most)).communicate()
+        (run := begun("killed", most)).communicate()
         assert run.returncode == -signal.SIGKILL or most > 10
-    with begun("out") as run:
+    with begun("interrupted") as run:
         for line in run.stderr:
             if line.startswith("Sampling: at most"):
                 break
@@ -356,9 +354,9 @@ def test_killed_after_10_20_and_40_seconds_of_a_core_and_interrupted_it_ends_wit
     assert output == "foretrain: interrupted. The same command goes on behind what is known.\n"
     assert "Modules of the interaction graph" in shown
     assert "not sampled" in shown
-    assert (tmp_path / "out" / "analysis.parts").exists()
+    assert (tmp_path / "interrupted" / "analysis.parts").exists()
     pages = []
-    for out in ("out", "whole"):
+    for out in ("killed", "interrupted", "whole"):
         begun(out).communicate()
         pages.append((tmp_path / out / "analysis.html").read_text("utf-8"))
-    assert pages[0] == pages[1]
+    assert pages[0] == pages[1] == pages[2]

@@ -127,10 +127,9 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
             for n in curves.some(list(range(values.sizes[panel.by])), panel.most)
         ]
         spots = [(", ".join(filter(None, (label, named))), spot) for named, spot in spots]
-    data = cell.grid.network(network)
     lines = []
     for named, spot in spots:
-        x, samples, name = _curve(panel, values.isel(spot), data, cell)
+        x, samples, name = _curve(panel, values.isel(spot), cell.grid.network(network), cell)
         labels["x"] = labels["x"] or name
         theory = None
         if predicted is not None:

@@ -5,6 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from foretrain.errors import FolderError, argument_error
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import summary_of
@@ -28,6 +30,7 @@ _PACKAGE = Path(__file__).parents[1]
 _QUICK = "quick"
 
 
+@threadpool_limits.wrap(limits=1)  # more threads wait for each other where cores are busy
 def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     """Judge the runs of a folder, from this machine or another, anew by the present code, and return the record of it.
 

@@ -15,7 +15,7 @@ OURS = "docs/studies/bumps.md"
 CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of .9
 MEMORY = 10  # steps that Adam remembers, 1/(1 - beta_1)
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates
-CHANCE = "alignments come by chance to what makes a bump"
+CHANCE = "alignments are as large by chance as what counts as a bump"
 STABLE = {"among": "runs at stable learning rates"}
 PAIR = ("", "exchanged")  # the study's own network, and its partner with overlaps exchanged
 RATES = {"along": "relative_rate", **STABLE}
@@ -274,7 +274,7 @@ CLAIMS = [
     ).and_corrected(
         "From starts smaller than the target descent has a plateau at full rank, too.",
         where=full("sgd", small=True),
-        domain=lambda c: "the flow has none" * (c.p.init_scale**2 > 0.04 * c.p.target_scale),
+        domain=lambda c: "the plateau is too weak" * (c.p.init_scale**2 > 0.04 * c.p.target_scale),
         **allowed.by_settings(OURS, allowed.FOUND),
     ),
     *claim(

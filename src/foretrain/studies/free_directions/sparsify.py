@@ -19,11 +19,9 @@ LINEAR = -1  # in place of a neuron: a node whose gate is always 1
 class SparseSection:
     """One section in the new nodes."""
 
-    weight: (
-        np.ndarray
-    )  # (node, node before), and the bias as a column more, zero where there is none
-    settled: np.ndarray  # Which weights are 0 or 1 by construction, no parameters any more
-    gates: tuple[int, ...]  # For each node a neuron of the old layer whose gate it has, or `LINEAR`
+    weight: np.ndarray  # (node, node before), and a column more: the bias, zero where there is none
+    settled: np.ndarray  # which weights are 0 or 1 by construction, no parameters any more
+    gates: tuple[int, ...]  # for each node a neuron of the old layer whose gate it has, or `LINEAR`
 
 
 def parameters(sections: Sequence[SparseSection]) -> int:

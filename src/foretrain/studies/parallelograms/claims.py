@@ -121,11 +121,11 @@ CLAIMS = [
     ),
     claim(
         "after-decoder",
-        "In the plane, parallelograms of the decoder's outputs tell which of the networks with as many samples is more "
-        "accurate better than those of the embeddings.",
+        "In the plane, at a given training size, the RQI after the decoder tells the accuracy of a network better than the "
+        "RQI of its embeddings.",
         lambda c: order_told(c, "decoder_rqi") - order_told(c, "rqi"),
         source=PAPER + "section 3.2",
-        note="Rank correlation over training sizes of RQI and accuracy above the mean of seeds, less that of embeddings.",
+        note="Rank correlation of RQI and accuracy, each less its mean over seeds, less that of the RQI of embeddings.",
         where=lambda c: len(c.values("training_size")) > 2,
         **BETTER,
     ),

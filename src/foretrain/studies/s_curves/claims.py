@@ -310,7 +310,7 @@ CLAIMS = [
         "logit: rates, and times with them, differ by no more.",
         along="loss_function",
         where=small_of_both_losses(10),
-        domain=lambda c: "unequal steps" * (c.p.optimizer == "sgd" and c.p.target_scale != 1),
+        domain=lambda c: "unequal step sizes" * (c.p.optimizer == "sgd" and c.p.target_scale != 1),
         note="Log ratio of the steps at which a percent of the loss is left, paired by seed.",
     ),
     claim(

@@ -344,6 +344,8 @@ def log_ticks(ax: Axes) -> None:
             continue
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(value)))
         axis.set_minor_formatter(ticker.NullFormatter())
+        if log and 0 < 1000 * low <= high:  # too many to be told apart
+            axis.set_minor_locator(ticker.NullLocator())
         if not (log and 0 < low < high < 90 * low):
             continue
         decade = 10.0 ** np.floor(np.log10(low))

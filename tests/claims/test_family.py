@@ -57,8 +57,7 @@ def test_exact_facts_controls_and_complements_of_a_failing_sentence_are_not_coun
     table = [first, other, sharp, control, exact]
     reasons = [uncounted(claim, table) for claim in table]
     assert reasons == ["", "complement", "", "control", "exact"]
-    lead = sample("lead", samples, (0.0, 9.0), rank=HEADLINE)
-    text = summary([*table, lead])
+    text = summary([*table, sample("lead", samples, (0.0, 9.0), rank=HEADLINE)])
     assert text.startswith("Evidence by itself: 3 verdicts (1 exact, 1 controls, 1 complements")
     assert text.endswith("Of 1 verdict on headlines 1 stand together at 95% (Holm).")
 

@@ -28,8 +28,7 @@ def test_a_deviation_far_below_its_bound_is_drawn_in_decades():
     plot = forest([sample("a", 1e-9, (0.0, 1e-3))])
     assert plot.allowed[0] == 0
     assert plot.marks[0].at < plot.allowed[1]
-    linear = forest([sample("a", 5e-4, (0.0, 1e-3))])
-    assert linear.allowed[0] > 0
+    assert forest([sample("a", 5e-4, (0.0, 1e-3))]).allowed[0] > 0
 
 
 def test_every_cell_has_its_mark_and_what_differs_from_cell_to_cell_stands_beside_it():

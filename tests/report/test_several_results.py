@@ -39,8 +39,7 @@ def pair(tmp_path):
 
 
 def test_what_was_asked_differently_is_told_and_nothing_else(pair, tmp_path):
-    comparison = compare(*pair)
-    assert comparison.differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
+    assert compare(*pair).differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
     assert compare(pair[0], pair[0]).differences == ()
     left = [sample("x", [1.0], (-9, 0), reason="one seed says nothing")]
     same = str(compare(*(stored(tmp_path / name, left) for name in "cd")))

@@ -10,7 +10,7 @@ intervals themselves.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,39 +25,29 @@ _STEP = 1.02  # numbers of seeds are tried in steps of 2%
 _TAIL = 5.0  # of half a standard deviation, sqrt(n)/2, ten: beyond it is less than 1e-20
 
 
-@dataclass(frozen=True)
-class Needed:
-    """A number of seeds, or the reason why no number is enough."""
-
-    #: Number of seeds, all in all, that gives a verdict with a chance of `CHANCE`, 2 to `MOST`; None where none does.
-    seeds: int | None
-    reason: str = ""  #: why no number of seeds settles the claim, in words that finish "since"; "" where one does
-
-
-def seeds_needed(claim: Claim) -> Needed:
+def seeds_needed(claim: Claim) -> int | str:
     """Estimate the number of seeds at which a claim has a verdict, if the truth is what was measured.
 
     Args:
         claim: A judged claim, also one that has a verdict: the number is then what such a run needs.
 
     Returns:
-        The number. None where more seeds do not help: runs cut off or lost, nothing measured, a measured value on a bound
-        of what is allowed.
+        The number, all in all, that gives a verdict with a chance of `CHANCE`, up to `MOST`; or, in words that finish "since",
+        why none does: runs cut off or lost, nothing measured, a measured value on a bound of what is allowed.
     """
     if claim.verdict == NOT_CLAIMED:
-        return Needed(None, f"it is not claimed: {claim.reason}")
+        return f"it is not claimed: {claim.reason}"
     if claim.uncertainty is None:
-        return Needed(1) if math.isfinite(claim.measured) else Needed(None, claim.reason)
+        return 1 if math.isfinite(claim.measured) else claim.reason
     if claim.seeds == 1:
-        return Needed(None, "one seed does not show the spread: try five")
+        return "one seed does not show the spread: try five"
     if claim.reason or not all(map(math.isfinite, (*claim.uncertainty, claim.measured))):
-        return Needed(None, claim.reason or "nothing finite was measured")
-    if "of two bounds" in claim.method:
-        return Needed(None, "theory leaves the quantity open between two bounds")
-    number = _of_fraction(claim) if claim.method == "Clopper-Pearson" else _of_spread(claim)
-    if number is None:
-        return Needed(None, f"the measured value is too near to a bound for {MOST:,} seeds")
-    return Needed(number)
+        return claim.reason or "nothing finite was measured"
+    kinds = {"Clopper-Pearson": _of_fraction, "Clopper-Pearson of two bounds": _of_bounds}
+    if "of two bounds" in claim.method and claim.method not in kinds:
+        return "theory leaves the quantity open between two bounds"
+    number = kinds.get(claim.method, _of_spread)(claim)
+    return number or f"the measured value is too near to a bound for {MOST:,} seeds"
 
 
 def _numbers(first: int) -> Iterable[int]:
@@ -108,6 +98,20 @@ def _of_fraction(claim: Claim) -> int | None:
         if verdict @ np.diff(special.bdtr(agree, number, claim.measured), prepend=below) >= CHANCE:
             return number
     return None
+
+
+def _of_bounds(claim: Claim) -> int | None:
+    """Return the number of seeds of two fractions on one side of each bound, each known by its end of the interval."""
+    assert claim.uncertainty is not None
+    (low, high), (floor, ceiling) = claim.uncertainty, claim.allowed
+    agree = np.arange(claim.seeds + 1)
+    fewest = (_at_least(agree, claim.seeds, low) > 0.0249).sum() - 1
+    most = (special.bdtr(agree, claim.seeds, high) < 0.0249).sum()
+    ends = [replace(claim, measured=float(number / claim.seeds)) for number in (fewest, most)]
+    if len({(end.measured < floor, end.measured > ceiling) for end in ends}) > 1:
+        return None
+    numbers = [_of_fraction(end) for end in ends]
+    return max(numbers, key=lambda number: number or math.inf)
 
 
 def _at_least(agree: np.ndarray, number: int, chance: float) -> np.ndarray:

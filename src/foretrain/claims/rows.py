@@ -346,12 +346,11 @@ def _remarks(group, several) -> Iterator[str]:
 
 def _details(group) -> dict[str, str]:
     first = group.claims[0]
-    notes = {claim.note for claim in group.claims}
     ends = first.along.items()
     along = (f"{n} from {number(low)} to {number(high)}" for n, (low, high) in ends if low != high)
     texts = {
         "Why this is allowed": first.why,
-        "Note": first.note if len(notes) == 1 else "",
+        "Note": first.note if len({claim.note for claim in group.claims}) == 1 else "",
         "Source": first.source,
         "Looks along": ", ".join(along),
         "Size": _size(group),

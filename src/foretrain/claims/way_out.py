@@ -21,9 +21,9 @@ def open_reasons(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
     for claim in claims:
         if claim.verdict == INCONCLUSIVE:
             reason = claim.reason or ACROSS
-            seeds = (seeds_needed(claim).seeds or 0) if reason == ACROSS else 0
-            most = max(most, seeds)
-            groups.setdefault((reason, seeds > 0), []).append(claim)
+            seeds = seeds_needed(claim) if reason == ACROSS else ""
+            most = max(most, seeds) if isinstance(seeds, int) else most
+            groups.setdefault((reason, isinstance(seeds, int)), []).append(claim)
     return {f"{key[0]}{_repair(*key, most)}": some for key, some in groups.items()}
 
 

@@ -175,11 +175,10 @@ def _mark(ax, x, y, claims, size=7.0):
 
 def _scale(axis, set_scale, values):
     """Scale of an axis, and ticks at evenly spread values of it."""
-    most = _TICKS[axis.axis_name]
     values = np.sort(np.asarray(values, float))
     if _is_geometric(values):
         set_scale("log")
-    some = values[:: max(1, -(-(len(values) - 1) // (most - 1)))]
+    some = values[:: max(1, -(-(len(values) - 1) // (_TICKS[axis.axis_name] - 1)))]
     if axis.axis_name == "x":
         some = _distinct(some, np.log if _is_geometric(values) else np.asarray, axis)
     axis.set_ticks(some, [f"{value:.3g}" for value in some])

@@ -79,8 +79,7 @@ def constants(file: Path, tree: ast.Module, names: set[str], depth: int = _DEPTH
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 values: list[Any] = []
                 for part in parts:
-                    spread = isinstance(part, ast.Starred)
-                    values += read(part.value) if spread else [read(part)]
+                    values += read(part.value) if isinstance(part, ast.Starred) else [read(part)]
                 return tuple(values)
             case ast.JoinedStr(values=parts):
                 return "".join(str(read(part)) for part in parts)

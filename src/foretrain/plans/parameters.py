@@ -158,11 +158,10 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
 
 def check_precision(parameters: Any, axes: Mapping[str, Any]) -> None:
     """Raise `ArgumentError` where a number of a grid would become 0 or infinite at the precision of its runs."""
-    kinds = types(type(parameters))
     for precision in axes.get("precision", (getattr(parameters, "precision", "float64"),)):
         kind_of_float = float_type(precision)
         least, most = float(np.finfo(kind_of_float).tiny), float(np.finfo(kind_of_float).max)
-        for name in (name for name, kind in kinds.items() if kind is float):
+        for name in (name for name, kind in types(type(parameters)).items() if kind is float):
             for value in axes.get(name, (getattr(parameters, name),)):
                 if value and not least <= abs(value) <= most:
                     rule = f"be 0 or between {least:.2g} and {most:.2g} in size in {kind_of_float}"

@@ -202,14 +202,13 @@ class Study:
             return {}
         with asking("variants"):
             by_name = dictionary("variants", variants(p))
-        known = rules(type(p))
         for variant, overrides in by_name.items():
             if not isinstance(variant, str) or not variant or "/" in variant:
                 raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
             for name, value in dictionary("variants", overrides).items():
                 if name == "seeds":
                     integer(f"variants.{variant}.seeds", value, minimum=1)
-                elif name not in known or not np.isscalar(value):
+                elif name not in rules(type(p)) or not np.isscalar(value):
                     got = f"`{name}` = {value!r} in `{variant}`"
                     raise StudyError(f"`variants` must change parameters, but gives {got}.")
         return by_name

@@ -36,8 +36,8 @@ def needs(claims: Iterable[Claim]) -> dict[str, int | str]:
     needed: dict[str, int | str] = {}
     for group in gather(claim for claim in claims if claim.rank == HEADLINE):
         cells = [seeds_needed(claim) for claim in group.claimed]
-        reasons = [cell.reason for cell in cells if cell.seeds is None]
-        needed[group.id] = reasons[0] if reasons else max(cell.seeds or 0 for cell in cells)
+        reason = next((cell for cell in cells if isinstance(cell, str)), "")
+        needed[group.id] = reason or max((int(cell) for cell in cells), default=0)
     return needed
 
 

@@ -34,8 +34,7 @@ def document(
     for kind, text in (("style-src", style), ("script-src", script)):
         digest = hashlib.sha256(f"\n{text}\n".encode()).digest()
         rules.append(f"{kind} 'sha256-{base64.b64encode(digest).decode()}'")
-    policy = "; ".join(rules)
-    return markup.render(template, policy=policy, style=style, script=script, **values)
+    return markup.render(template, policy="; ".join(rules), style=style, script=script, **values)
 
 
 def write_document(path: Path, text: str) -> Path:

@@ -13,6 +13,7 @@ from foretrain.training.image_perceptron import ImagePerceptron
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix J, Figs 8 and 20"
 COST = "2 min"
 REFERENCES = ("liu2022", "liu2022omnigrok")
+EXPLORE = ("weight_decay", "init_scale")
 SEEDS = 6
 AXES = {
     "weight_decay": (0.1, 0.0, 0.005, 0.03, 0.05, 0.3, 1.0, 10.0),

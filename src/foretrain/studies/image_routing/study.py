@@ -13,6 +13,7 @@ from foretrain.words import value_text
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
 COST = "3 min"
 REFERENCES = ("saxe2022",)
+EXPLORE = ("init_scale", "trained_outputs")
 SEEDS = 5
 
 _K10 = (1, 2, 3, 4, 5, 7)

@@ -13,6 +13,7 @@ from foretrain.training.embedding import Toy, check, inputs, labels, program, re
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix H, Figs 16-18"
 COST = "1 min"
 REFERENCES = ("liu2022",)
+EXPLORE = ("training_size",)
 SEEDS = 12
 AXES = {"training_size": (9, 12, 15, 18, 21, 24, 27, 30, 33)}
 PRESETS = {

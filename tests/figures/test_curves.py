@@ -118,8 +118,7 @@ def test_modes_are_colours_and_the_second_axis_stays_at_its_first_value():
     whole.simulation.coords["mode"] = np.arange(1, 10)
     drawing = draw(whole)["mode_strength"]
     assert len(lines(drawing.figure.axes[0], dashed=True)) == 5
-    shown = {"mode 1", "mode 3", "mode 5", "mode 7", "mode 9"}
-    assert shown <= set(labels(drawing.figure))
+    assert {"mode 1", "mode 3", "mode 5", "mode 7", "mode 9"} <= set(labels(drawing.figure))
     assert "Of 9 curves, along mode, 5 are drawn." in drawing.caption
     assert "Drawn at rank=1." in drawing.caption
     expected = whole.theory.mode_strength.isel(init_scale=0, rank=0, mode=8)
@@ -290,6 +289,8 @@ def test_every_cell_and_line_has_its_mean_its_single_runs_and_its_theory():
     assert cell["curves"][0][0]["mean"] == pytest.approx(wanted, rel=1e-3)
     json.dumps(drawings, allow_nan=False)
     assert sum(len(cell["x"]) for cell in drawings["cells"].values()) * 4 * 7 <= 60_000
+    many = live(grid({name: (1, 2, 3, 4) for name in ("a", "b", "c", "d", "e")}))
+    assert 100 < len(many["cells"]) <= 192  # whatever the number of axes
 
 
 def test_what_is_not_finite_is_nothing_and_no_curve_gives_nothing():

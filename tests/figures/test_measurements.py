@@ -88,8 +88,7 @@ def test_a_variable_with_a_dim_of_its_own_stands_against_it():
 @pytest.mark.parametrize("laws", [("gauss", "sign"), ()])
 def test_values_of_text_are_columns_and_so_is_all_where_nothing_is_swept(laws):
     whole = grid({"law": laws} if laws else {})
-    artists = drawing(whole)
-    ax = panels(artists.figure)[f"Late ({TIME_UNIT})"]
+    ax = panels(drawing(whole).figure)[f"Late ({TIME_UNIT})"]
     assert [artist.get_text() for artist in ax.get_xticklabels()] == list(laws or ("",))
     assert [artist.get_ydata().tolist() for artist in dashed(ax)] == [[1.5, 1.5]] * (len(laws) or 1)
     means = [line.get_ydata() for line in ax.get_lines() if line.get_linestyle() == "-"]

@@ -8,7 +8,7 @@ from foretrain.quantities import curves
 from foretrain.words import told_apart
 
 _NUMBERS = 36_000  # in all, some seven characters each
-_VARIABLES, _VALUES, LINES, _SEEDS = 8, 12, 6, 5
+_CELLS, _VARIABLES, _VALUES, LINES, _SEEDS = 192, 8, 12, 6, 5
 _POINTS = (20, 200)  # fewest and most of a curve
 
 
@@ -22,10 +22,10 @@ def live(grid: Any) -> dict | None:
     """
     if not (names := curves.curve_names(grid)[:_VARIABLES]):
         return None
-    axes = {
-        name: curves.some(values, _VALUES if number == 0 else 4)
-        for number, (name, values) in enumerate(grid.axes.items())
-    }
+    axes, left = {}, _CELLS
+    for number, (name, values) in enumerate(grid.axes.items()):
+        axes[name] = curves.some(values, min(_VALUES if number == 0 else 4, left))
+        left //= len(axes[name])
     own = {name: grid.simulation[name] for name in names}
     variables = {n: curves.lines_along(runs, [*grid.axes], LINES) for n, runs in own.items()}
     sizes = [len(places) for places in axes.values()]

@@ -135,9 +135,7 @@ class Verdicts:
 
     def derived(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
-        return [
-            entry for entry in self.entries if entry.row.id in names or entry.row.corrects in names
-        ]
+        return [e for e in self.entries if e.row.id in names or e.row.corrects in names]
 
 
 def verdicts(

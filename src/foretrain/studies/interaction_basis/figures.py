@@ -79,7 +79,7 @@ def draw_frequencies(grid):
         power = spectra.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
         ax.imshow(power[:many].T, extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5), **_MAP)
-        ax.set_title(f"{basis}, {moment}", loc="left")
+        ax.set_title(f"{WORDS[basis]}, {moment}".replace("n b", "n\nb"), loc="left")
         ax.set(xlabel="Direction", yticks=np.arange(1, power.shape[1] + 1))
     axes[0].set_ylabel("Frequency")
     figure.colorbar(axes[-1].images[0], ax=axes, label="Share of power")

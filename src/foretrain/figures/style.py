@@ -41,8 +41,8 @@ PALETTE = {
 }
 COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
 NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
-# Of a second theory in one panel, told apart without colour, too.
-SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
+NAMES |= {"mse": "squared error", "cross_entropy": "cross-entropy", "ntk": "NTK", "mup": "μP"}
+SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))  # of a second theory, told apart without colour, too
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half

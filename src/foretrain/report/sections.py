@@ -147,9 +147,7 @@ def verdicts(
     """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
         return None
-    claims = [
-        claim if isinstance(claim, Claim) else claim_from_dict(claim) for claim in summary["claims"]
-    ]
+    claims = [c if isinstance(c, Claim) else claim_from_dict(c) for c in summary["claims"]]
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()

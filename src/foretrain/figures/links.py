@@ -22,9 +22,9 @@ def links(drawings: Mapping[str, Drawing], claims: Iterable[Claim]) -> dict[str,
     shown: dict[str, list[str]] = {name: [] for name in drawings}
     for claim in {claim.id: claim for claim in claims}.values():
         reads = {*claim.reads.split(", ")} - {""}
-        needed, said = _needed(reads), {*_WORDS(claim.statement.lower())}
+        needed, words = _needed(reads), {*_WORDS(claim.statement.lower())}
         common = {
-            name: (len(reads & d.reads), len(said & {*_WORDS(f"{d.title} {d.caption}".lower())}))
+            name: (len(reads & d.reads), len(words & {*_WORDS(f"{d.title} {d.caption}".lower())}))
             for name, d in drawings.items()
             if needed & d.reads
         }

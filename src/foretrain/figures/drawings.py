@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.artist import setp
@@ -144,11 +144,11 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_yscale("log")
     for name in ("xlim", "ylim"):
         ends = getattr(panel, name)
-        ends = ends(board.cell) if callable(ends) else ends
-        known = ends is not None and np.isfinite([end for end in ends if end is not None]).all()
+        ends = cast(Any, ends(board.cell) if callable(ends) else ends) or (None, None)
+        known = np.isfinite([end for end in ends if end is not None]).all()
         if name == "ylim":
             _frame(ax, ends[1] if known else None)
-        if known:
+        if known and ends != (None, None):
             getattr(ax, f"set_{name}")(*ends)
     if panel.x in ("time", "step"):
         setp(ax.get_lines(), path_effects=[Smooth()])

@@ -12,7 +12,8 @@ from foretrain.study import drawn, figure, panel
 
 from .study import BASES, DRAWN
 
-WORDS = dict(zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True))
+_WORDS = "interaction basis", "local", "PCA", "SVD", "neurons"
+WORDS = dict[str, str](zip(BASES, _WORDS, strict=True))
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 _MAP = {"aspect": "auto", "origin": "lower", "clim": (0, 1), "cmap": SEQUENTIAL}
 
@@ -85,8 +86,7 @@ def draw_frequencies(grid):
     figure.colorbar(axes[-1].images[0], ax=axes, label="Share of power")
     caption = (
         "Power of the most important directions of the input at each frequency of the symbols, in the (global) interaction "
-        "basis and in that of singular vectors, when training data are fitted and at the end, for the first seed."
-        + words
+        f"basis and in that of singular vectors, when training data are fitted and at the end, for the first seed.{words}"
     )
     return finished(figure, "Frequencies of a transformer's directions", caption)
 

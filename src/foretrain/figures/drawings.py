@@ -153,8 +153,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     if panel.x in ("time", "step"):
         setp(ax.get_lines(), path_effects=[Smooth()])
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
-        tops = [_end(line) for line in board.lines]
-        ends = min(line.x.min() for line in board.lines), max(tops)
+        ends = min(line.x.min() for line in board.lines), max(_end(panel, of) for of in board.lines)
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)
     if columns:
@@ -170,10 +169,11 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 1), loc="left")
 
 
-def _end(line: Line) -> float:
-    """The last place at which half of the runs that a line begins with are still known: a mean of few says little."""
+def _end(panel: Panel, line: Line) -> float:
+    """The last place at which a run is known; of a mean the last of half of its runs, since one of few says little."""
     counts = np.isfinite(line.samples).sum(0)
-    return line.x[2 * counts >= counts.max(initial=0)].max(initial=line.x.min())
+    share = 0 if panel.statistic == "runs" else 0.499
+    return line.x[counts > share * counts.max(initial=0)].max(initial=line.x.min())
 
 
 def _frame(ax, top: float | None) -> None:

@@ -31,10 +31,7 @@ declare("step", off_diagonal="A curve that no figure draws.")
         ("", None),
         ("gap", None),
         ("loss, off_diagonal", None),
-        (
-            "gap, theory/loss, time",
-            None,
-        ),  # the same prediction and the same clock show nothing measured
+        ("gap, theory/loss, time", None),  # a prediction and a clock show nothing measured
         ("xavier/loss", None),  # another network's
         ("loss, xavier/loss", None),  # compares two, of which one is drawn nowhere
     ],
@@ -44,19 +41,22 @@ def test_a_claim_links_to_the_figure_of_its_own_variables_and_networks(reads, fi
     assert links(drawings, [sample("a", reads=reads)]) == ({figure: ("a",)} if figure else {})
 
 
+def test_of_figures_with_as_many_of_its_variables_a_claim_links_to_that_of_its_words():
+    seen = frozenset(["loss"])
+    drawings = {words: Drawing(None, words, "", seen) for words in ("Loss", "Weight decay")}
+    decay = sample("a", reads="loss", statement="With weight decay the loss stays.")
+    assert links(drawings, [decay]) == {"Weight decay": ("a",)}
+
+
 Parameters = make_dataclass("Parameters", [("width", int, parameter(10, "Width."))], frozen=True)
 
 
 def study_and_grid():
     """A study whose sentence reads the loss of cells that it makes itself, and a grid of it."""
     values = np.arange(6.0).reshape(2, 3)
-    runs = xr.Dataset(
-        {
-            "loss": (("width", "seed"), values),
-            "outcome": (("width", "seed"), np.full((2, 3), CONVERGED)),
-        },
-        {"width": [10, 20]},
-    )
+    ended = np.full((2, 3), CONVERGED)
+    known = {name: (("width", "seed"), of) for name, of in (("loss", values), ("outcome", ended))}
+    runs = xr.Dataset(known, {"width": [10, 20]})
     spread = lambda c: sum(Cell(item).loss for item in c.grid.cells())  # noqa: E731
     rows = [
         claim("whole", "It is large.", spread, inside=(10, 20), why="So.", along="width"),

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.colors import to_hex
 
-from foretrain.figures.style import COLOURS, shades
+from foretrain.figures.style import COLOURS, NAMES, shades
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
@@ -233,7 +233,7 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
 def _named(part: Grid, name: str, values: list[Any]) -> list[str]:
     """Words for values of a parameter, of numbers as many digits as tell them apart."""
     if isinstance(values[0], str):
-        return [value.replace("_", " ") for value in values]
+        return [NAMES.get(value) or value.replace("_", " ") for value in values]
     shown = _mathematical(rules(type(part.parameters))[name].symbol) or name.replace("_", " ")
     return [f"{shown} = {text}" for text in told_apart(values)]
 

@@ -103,8 +103,7 @@ def _curve(ax, panel):
     predicted = np.array([claim.predicted for claim in claims])
     colour = PALETTE["blue"]
     if np.isfinite(intervals).any():
-        label = "95% interval"
-        ax.fill_between(x, *intervals.T, color=colour, alpha=0.25, linewidth=0, label=label)
+        ax.fill_between(x, *intervals.T, color=colour, alpha=0.25, lw=0, label="95% interval")
     ax.plot(x, measured, color=colour, marker="o", markersize=4, linewidth=1.8, label="measured")
     for ends in allowed.T:
         if np.isfinite(ends).any():

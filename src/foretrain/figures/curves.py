@@ -23,19 +23,8 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.quantities import curves
 from foretrain.quantities.cell import THEORY
-from foretrain.quantities.curves import (
-    abscissa,
-    axis_label,
-    curve_names,
-    curves_at,
-    lines_along,
-    mean_of_known,
-    prediction,
-    predictions,
-    some,
-    thinned,
-)
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 from foretrain.words import cell_words, told_apart
 
@@ -60,13 +49,13 @@ def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
 
     They are those with a dim ``step`` that theory and simulation share; where they share none, those of the simulation.
     """
-    return {name: _figure(grid, name) for name in curve_names(grid, names)[:_FIGURES]}
+    return {name: _figure(grid, name) for name in curves.curve_names(grid, names)[:_FIGURES]}
 
 
 def _figure(grid, name: str) -> Drawing:
     variable, theory = grid.simulation[name], grid.theory.get(name)
     axes = [axis for axis in grid.axes if axis in variable.dims]
-    along = some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
+    along = curves.some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
     titles = dict(zip(along, told_apart(list(along.values())), strict=True))
     lines, fixed = _lines(grid, variable, axes)
@@ -85,7 +74,7 @@ def _figure(grid, name: str) -> Drawing:
     colours = [to_hex(shade) for shade in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, place in zip(board.ravel(), along, strict=False):
         at = {**({axes[0]: place} if axes else {}), **fixed}
-        x, label = abscissa(grid.simulation, at)
+        x, label = curves.abscissa(grid.simulation, at)
         drawn = [
             _curve(ax, x, grid, name, {**at, **spot}, words, colour)
             for (words, spot), colour in zip(lines.items(), colours, strict=False)
@@ -105,7 +94,7 @@ def _figure(grid, name: str) -> Drawing:
     for ax in figure.axes:
         log_ticks(ax)
         setp(ax.get_lines(), path_effects=[Smooth()])
-    setp(board[:, 0], ylabel=axis_label(variable))
+    setp(board[:, 0], ylabel=curves.axis_label(variable))
     legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
     caption = _caption(grid, variable, theory, axes, own, len(lines))
@@ -114,10 +103,10 @@ def _figure(grid, name: str) -> Drawing:
 
 
 def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    fixed, lines = dict.fromkeys(axes[1:], 0), lines_along(variable, axes, _COLOURS)
+    fixed, lines = dict.fromkeys(axes[1:], 0), curves.lines_along(variable, axes, _COLOURS)
     if "" in lines and fixed:
         del fixed[second := axes[1]]
-        chosen = some(grid.axes[second], _COLOURS)
+        chosen = curves.some(grid.axes[second], _COLOURS)
         texts = zip(chosen, told_apart(list(chosen.values())), strict=True)
         lines = {f"{second}={text}": {second: n, **lines[""]} for n, text in texts}
     return lines, fixed
@@ -126,8 +115,8 @@ def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, i
 def _curve(ax, x, grid, name, place, words, colour) -> bool:
     """Draw a variable at a place of all its dims but seed and step, with words if others are drawn; true if it has any."""
     variable, theory = grid.simulation[name], grid.theory.get(name)
-    runs = curves_at(grid, name, place)
-    kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
+    runs = curves.curves_at(grid, name, place)
+    kept = curves.thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
     if visible := bool(kept.size):
         runs = runs[:, kept]
         for run in runs[:_SINGLE_RUNS] if len(runs) > 1 else ():
@@ -139,8 +128,8 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
             ax.plot(x[kept][last], run[last], "o", label=_new(ax, _CUT), **look)
         with np.errstate(over="ignore"):
             seed_band(ax, x[kept], runs, words or "simulation", color=colour)
-    if theory is not None and (predicted := prediction(theory, variable, place)) is not None:
-        if (kept := thinned(np.isfinite(predicted) & np.isfinite(x), _POINTS)).size:
+    if theory is not None and (predicted := curves.prediction(theory, variable, place)) is not None:
+        if (kept := curves.thinned(np.isfinite(predicted) & np.isfinite(x), _POINTS)).size:
             visible = True
             ax.plot(x[kept], predicted[kept], **theory_line(colour if words else None))
             ax.plot([], [], **theory_line(label=_new(ax, "theory")))
@@ -153,9 +142,9 @@ def _close(grid, name, place, lines) -> bool:
         return False
     shown, off = [], []
     for spot in lines.values():
-        predicted = prediction(theory, grid.simulation[name], {**place, **spot})
+        predicted = curves.prediction(theory, grid.simulation[name], {**place, **spot})
         if predicted is not None:
-            mean = mean_of_known(curves_at(grid, name, {**place, **spot}))
+            mean = curves.mean_of_known(curves.curves_at(grid, name, {**place, **spot}))
             shown.append(mean)
             off.append(mean - predicted)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -169,11 +158,11 @@ def _close(grid, name, place, lines) -> bool:
 def _residual(ax, x, grid, name, place, colour) -> None:
     """Simulation minus theory, each seed less its own where theory differs by seed: the mean, in a band of its interval."""
     theory, variable = grid.theory[name], grid.simulation[name]
-    if (predicted := predictions(theory, variable, place)) is None:
+    if (predicted := curves.predictions(theory, variable, place)) is None:
         return
-    runs = curves_at(grid, name, place)
+    runs = curves.curves_at(grid, name, place)
     runs = runs - (predicted if len(predicted) in (1, len(runs)) else predicted[: len(runs)])
-    if (kept := thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)).size:
+    if (kept := curves.thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)).size:
         seed_band(ax, x[kept], runs[:, kept], color=colour)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.artist import setp
@@ -104,6 +104,9 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     share = row.sharey or len({(b.ylabel, b.panel.scale in log) for b in evaluated}) == 1
     figure, axes = panels(rows, columns, height=height, squeeze=False, sharey=share)
     setp(axes.ravel()[len(evaluated) :], visible=False)
+    lines = [line for board in evaluated for line in board.lines]
+    if any(line.theory for line in lines) and not any(line.label for line in lines):
+        lines[0].label = "measured"
     for place, (ax, board) in enumerate(zip(axes.ravel(), evaluated, strict=False)):
         _draw_board(ax, board, label=not share or place % columns == 0)
     _label_abscissas(axes, evaluated)
@@ -139,17 +142,18 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_xscale("log")
     if panel.scale in ("semilogy", "loglog"):
         ax.set_yscale("log")
-    _frame(ax)
     for name in ("xlim", "ylim"):
         ends = getattr(panel, name)
-        ends = ends(board.cell) if callable(ends) else ends
-        if ends is not None and np.isfinite([end for end in ends if end is not None]).all():
+        ends = cast(Any, ends(board.cell) if callable(ends) else ends) or (None, None)
+        known = np.isfinite([end for end in ends if end is not None]).all()
+        if name == "ylim":
+            _frame(ax, ends[1] if known else None)
+        if known and ends != (None, None):
             getattr(ax, f"set_{name}")(*ends)
     if panel.x in ("time", "step"):
         setp(ax.get_lines(), path_effects=[Smooth()])
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
-        tops = (of.x[np.isfinite(of.samples).any(0)].max(initial=of.x.min()) for of in board.lines)
-        ends = min(line.x.min() for line in board.lines), max(tops)
+        ends = min(line.x.min() for line in board.lines), max(_end(panel, of) for of in board.lines)
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)
     if columns:
@@ -165,13 +169,21 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 1), loc="left")
 
 
-def _frame(ax) -> None:
-    """Set an ordinate that holds every line: a band over two or three seeds may be far wider, and would flatten all else."""
+def _end(panel: Panel, line: Line) -> float:
+    """The last place at which a run is known; of a mean the last of half of its runs, since one of few says little."""
+    counts = np.isfinite(line.samples).sum(0)
+    share = 0 if panel.statistic == "runs" else 0.499
+    return line.x[counts > share * counts.max(initial=0)].max(initial=line.x.min())
+
+
+def _frame(ax, top: float | None) -> None:
+    """Set an ordinate that holds every line up to `top`: a band over two or three seeds may be far wider, and flatten all."""
     log = ax.get_yscale() == "log"
     together = ax.get_shared_y_axes().get_siblings(ax)
     lines = [np.ravel(line.get_ydata()) for other in together for line in other.get_lines()]
     values = np.concatenate([[], *lines])
     known = values[np.isfinite(values) & ((values > 0) | (not log))]
+    known = np.minimum(known, np.inf if top is None else top)
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
         # A logarithmic axis spans a factor of two at least, to have a round number to be labelled with.

@@ -105,6 +105,5 @@ def _colour(module):
 
 
 def _tones(first, second):
-    return np.array(
-        [to_rgb(_colour(a) if a == b else _BETWEEN) for a, b in zip(first, second, strict=True)]
-    ).reshape(-1, 3)
+    pairs = zip(first, second, strict=True)
+    return np.reshape([to_rgb(_colour(a) if a == b else _BETWEEN) for a, b in pairs], (-1, 3))

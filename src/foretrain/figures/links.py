@@ -1,5 +1,6 @@
 """Which figure shows what a claim judges: the one that draws the variables of the networks that its quantity reads."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from foretrain.claims.claim import Claim
@@ -7,27 +8,28 @@ from foretrain.figures import Drawing
 from foretrain.quantities.cell import FITS, THEORY
 from foretrain.vocabulary import positions
 
+_WORDS = re.compile(r"\w{4,}").findall
 _CLOCKS = {"time", "step", "steps_taken"}
 
 
 def links(drawings: Mapping[str, Drawing], claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the claims that each figure shows, by its name.
 
-    A claim links to the figure that draws most of the variables that its quantity reads, the first of equals. It links to
-    none where no figure draws a measured variable of the same network: a clock or a prediction alone is no link, and of a
-    claim about networks trained beside the study's own the figure must draw one of these.
+    A claim links to the figure that draws most of the variables that its quantity reads, of equals to that whose words are
+    most of its own. It links to none where no figure draws a measured variable of the same network: a clock or a prediction
+    alone is no link, and of a claim about networks trained beside the study's own the figure must draw one of these.
     """
     shown: dict[str, list[str]] = {name: [] for name in drawings}
     for claim in {claim.id: claim for claim in claims}.values():
         reads = {*claim.reads.split(", ")} - {""}
-        needed = _needed(reads)
+        needed, words = _needed(reads), {*_WORDS(claim.statement.lower())}
         common = {
-            name: (not needed.isdisjoint(drawing.reads), len(reads & drawing.reads))
-            for name, drawing in drawings.items()
+            name: (len(reads & d.reads), len(words & {*_WORDS(f"{d.title} {d.caption}".lower())}))
+            for name, d in drawings.items()
+            if needed & d.reads
         }
-        best = max(common, key=lambda name: common[name], default="")
-        if best and common[best][0]:
-            shown[best].append(claim.id)
+        if common:
+            shown[max(common, key=lambda name: common[name])].append(claim.id)
     return {name: tuple(ids) for name, ids in shown.items() if ids}
 
 

@@ -32,8 +32,8 @@ def live(grid: Any) -> dict | None:
     most, several = _NUMBERS // int(np.prod(sizes)), np.cumsum([*map(len, variables.values())])
     variables = dict([*variables.items()][: max(1, (3 * _POINTS[0] * several <= most).sum())])
     count = sum(map(len, variables.values()))
-    seeds = min(_SEEDS, grid.simulation.sizes.get("seed", 1), most // (_POINTS[0] * count) - 2)
-    seeds = max(1, seeds)  # of each line a mean, a theory and a seed at least
+    seeds = min(_SEEDS, grid.simulation.sizes.get("seed", 1))
+    seeds = int(np.clip(most // (_POINTS[0] * count) - 2, 1, seeds))  # and a mean and a theory
     points = int(np.clip(most // (count * (2 + seeds)), *_POINTS))
     cells = {}
     for spot in np.ndindex(*sizes):

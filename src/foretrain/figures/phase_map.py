@@ -73,8 +73,7 @@ def _write_medians(ax, steps, bits):
     """Write medians over seeds of steps, (column, row, seed) each, one below the other in each cell."""
     middles = np.quantile(np.where(np.isnan(steps), np.inf, steps), 0.5, axis=-1, method="higher")
     for place in np.ndindex(*bits.shape):
-        words = (
-            "–" if np.isinf(step) else f"{step:,.0f}" for step in middles[(slice(None), *place)]
-        )
+        steps = middles[(slice(None), *place)]
+        words = ("–" if np.isinf(step) else f"{step:,.0f}" for step in steps)
         ink = "white" if bits[place] < 1.2 else INK
         ax.text(*place, "\n".join(words), ha="center", va="center", color=ink, fontsize=9.7)

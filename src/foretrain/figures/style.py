@@ -40,9 +40,9 @@ PALETTE = {
     "black": "#000000",
 }
 COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
-OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
-# Of a second theory in one panel, told apart without colour, too.
-SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
+NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
+NAMES |= {"mse": "squared error", "cross_entropy": "cross-entropy", "ntk": "NTK", "mup": "μP"}
+SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))  # of a second theory, told apart without colour, too
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half
@@ -292,7 +292,7 @@ def legend_below(figure: Any, columns: int = 3):
     """Put one legend for all panels below them, each label once, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
-    are wrapped. Bands are one entry, which comes last where that costs no column.
+    are wrapped. Dashed and dotted lines come behind the solid ones of their panel, bands, one entry, last.
     """
     entries = {}
     for ax in figure.axes:
@@ -301,14 +301,19 @@ def legend_below(figure: Any, columns: int = 3):
     if not entries:
         return None
     entries = _one_band(entries)
-    last = sorted(entries, key=lambda label: label.startswith("band: "))
-    numbers = range(min(columns, max(1, len(entries))), 0, -1)
-    tries = [(ncols, 1000, order) for ncols in numbers for order in (last, list(entries))]
+
+    def rank(label):
+        dashed = getattr(entries[label], "get_linestyle", str)() in ("--", ":")
+        panel = label[:3] if label[1:3] == ": " else ""  # that it begins with the letter of
+        return label.startswith("band: "), panel, dashed
+
+    order = sorted(entries, key=rank)
+    tries = [(ncols, 1000) for ncols in range(min(columns, len(entries)), 0, -1)]
     if len(entries) > 4:  # two lines of one cost less than a column
-        tries[-2:-2] = [(ncols, 34, last) for ncols in numbers[:-1]]
-    tries += [(1, wide, last) for wide in (70, 50, 30)]
+        tries[-1:-1] = [(ncols, 34) for ncols, _ in tries[:-1]]
+    tries += [(1, wide) for wide in (70, 50, 30)]
     while True:
-        ncols, wide, order = tries.pop(0)
+        ncols, wide = tries.pop(0)
         texts = {textwrap.fill(label, wide): entries[label] for label in order}
         place = {"loc": "outside lower center", "ncols": ncols}
         legend = figure.legend(list(texts.values()), list(texts), **place)

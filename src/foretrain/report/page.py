@@ -2,8 +2,7 @@
 
 It is made from the entries of `foretrain.results.summary.Summary` as a mapping, claims as they are or as their `as_dict`, with
 ``meanings`` (parameter to one sentence), ``by_seed`` (label of a claim to the values of its seeds, which are then drawn),
-``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing;
-what it feeds is then left out.
+``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing; what it feeds is then left out.
 """
 
 from collections.abc import Mapping, Sequence

@@ -135,9 +135,7 @@ class Verdicts:
 
     def derived(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
-        return [
-            entry for entry in self.entries if entry.row.id in names or entry.row.corrects in names
-        ]
+        return [e for e in self.entries if e.row.id in names or e.row.corrects in names]
 
 
 def verdicts(
@@ -149,9 +147,7 @@ def verdicts(
     """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
         return None
-    claims = [
-        claim if isinstance(claim, Claim) else claim_from_dict(claim) for claim in summary["claims"]
-    ]
+    claims = [c if isinstance(c, Claim) else claim_from_dict(c) for c in summary["claims"]]
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()

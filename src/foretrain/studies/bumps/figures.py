@@ -7,7 +7,7 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.style import (
     INK,
-    OPTIMISER_NAMES,
+    NAMES,
     PALETTE,
     panels,
     shades,
@@ -44,7 +44,7 @@ def draw_full_rank(grid):
             late = c["relative_loss"].transpose("step", "seed")[1:, :6]
             line = simulation_line(colours[p.relative_rate], **look)
             ax.plot(late["step"] * p.relative_rate, late, **line)
-            ax.set_title(f"{OPTIMISER_NAMES[p.optimizer]}, σ = {p.init_scale:g}", loc="left")
+            ax.set_title(f"{NAMES[p.optimizer]}, σ = {p.init_scale:g}", loc="left")
             ax.set(xscale="log", ylim=(0, 1.3), xlabel="Step × relative rate")
             ax.set(ylabel="Loss over |C|²")
             ax.label_outer()
@@ -113,7 +113,7 @@ def alignments_of(p, root_seed, words):
     theory = " Dashed: the flow from the run's start." if predicted is not None else ""
     return finished(
         board,
-        f"Alignments at rank {p.rank}, {OPTIMISER_NAMES[p.optimizer]}",
+        f"Alignments at rank {p.rank}, {NAMES[p.optimizer]}",
         f"Alignment of each component (its number on the right) with each of the {p.rank} targets{rest}, "
         f"seed {seed.number} (the first with a bump, if one of {TRIES} has one), σ = {p.init_scale:g}, "
         f"recomputed in double precision; at a triangle the component begins to give the target up.{theory}{words}",

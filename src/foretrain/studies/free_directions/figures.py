@@ -45,8 +45,8 @@ FIGURES = {
         "change of the answers by a step along directions in which the data do not vary, over that at first.",
         panel(
             {
-                "loss": lambda c: c["approximate"].mixing_loss.mean("network"),
-                "disagreement": lambda c: c["approximate"].disagreement.mean("network"),
+                "a: loss": lambda c: c["approximate"].mixing_loss.mean("network"),
+                "a: disagreement": lambda c: c["approximate"].disagreement.mean("network"),
             },
             x="flipped_share",
             scale="loglog",
@@ -55,9 +55,11 @@ FIGURES = {
             theory=False,
         ),
         panel(
-            lambda c: c["decay"].off_distribution,
+            {
+                f"b: {w} weight decay": lambda c, w=w: c["decay"].off_distribution.sel(decayed=w)
+                for w in ("without", "with")
+            },
             x="update",
-            by="decayed",
             scale="semilogy",
             xlabel="Updates",
             label="Change off the data",
@@ -72,10 +74,8 @@ FIGURES = {
         panel({label: _fraction(name) for name, label in _CURVES.items()}, across="kind", **_SCALE),
         panel(
             {
-                r"$2\lambda$ of a quadratic loss": lambda c: (
-                    c["sampled"].smooth.mean("network") / _SAMPLED
-                ),
-                r"$2\lambda$, sampled": lambda c: (
+                "2λ of a quadratic loss": lambda c: c["sampled"].smooth.mean("network") / _SAMPLED,
+                "2λ, sampled": lambda c: (
                     c["sampled"].sampled.rename(sampled_scale="noise_scale").mean("network")
                     / _SAMPLED
                 ),

@@ -11,7 +11,7 @@ from foretrain.training.routing import Images, Routes, check_routes
 from foretrain.words import value_text
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
-COST = "3 min"
+COST = "70 s"
 REFERENCES = ("saxe2022",)
 EXPLORE = ("init_scale", "trained_outputs")
 SEEDS = 5

@@ -12,7 +12,8 @@ from foretrain.study import drawn, figure, panel
 
 from .study import BASES, DRAWN
 
-WORDS = dict(zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True))
+_WORDS = "interaction basis", "local", "PCA", "SVD", "neurons"
+WORDS = dict[str, str](zip(BASES, _WORDS, strict=True))
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 _MAP = {"aspect": "auto", "origin": "lower", "clim": (0, 1), "cmap": SEQUENTIAL}
 
@@ -79,14 +80,13 @@ def draw_frequencies(grid):
         power = spectra.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
         ax.imshow(power[:many].T, extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5), **_MAP)
-        ax.set_title(f"{basis}, {moment}", loc="left")
+        ax.set_title(f"{WORDS[basis]}, {moment}".replace("n b", "n\nb"), loc="left")
         ax.set(xlabel="Direction", yticks=np.arange(1, power.shape[1] + 1))
     axes[0].set_ylabel("Frequency")
     figure.colorbar(axes[-1].images[0], ax=axes, label="Share of power")
     caption = (
         "Power of the most important directions of the input at each frequency of the symbols, in the (global) interaction "
-        "basis and in that of singular vectors, when training data are fitted and at the end, for the first seed."
-        + words
+        f"basis and in that of singular vectors, when training data are fitted and at the end, for the first seed.{words}"
     )
     return finished(figure, "Frequencies of a transformer's directions", caption)
 

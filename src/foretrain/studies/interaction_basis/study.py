@@ -7,7 +7,7 @@ import numpy as np
 from foretrain.study import choice, declare, parameter, size
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 6 and appendix A"
-COST = "2 min"
+COST = "50 s"
 REFERENCES = ("bushnaq2024degeneracy", "bushnaq2024basis")
 SEEDS = 10
 PRESETS = {"paper": {"seeds": 20, "centring": ("mean", "none"), "hidden_width": 128}}

@@ -8,6 +8,7 @@ from foretrain.figures.style import INK, PALETTE, panels, shades, simulation_lin
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
+from foretrain.words import number
 
 from .claims import PAIR, pairs, reached_zero_loss
 from .study import FOLLOWED
@@ -36,8 +37,7 @@ def draw_escape(grid):
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
             flow = run["mode_amplitude"].isel(mode=mode) / scale
             early = fit["early_mode_amplitude"].isel(mode=mode) / scale
-            label = None if mode else "linearised flow"
-            draw_both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}", label)
+            draw_both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}")
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
@@ -53,12 +53,12 @@ def draw_escape(grid):
     )
 
 
-def draw_both(ax, x, simulated, early, colour, name, label=None):
+def draw_both(ax, x, simulated, early, colour, name):
     """Draw a simulated curve under that of the linearised flow, as far as the latter goes and a point more."""
     known = np.isfinite(early.values)
     until = known | np.concatenate([[False], known[:-1]])
     ax.plot(x[until], simulated[until], **simulation_line(PALETTE[colour], label=name))
-    ax.plot(x, early, **theory_line(PALETTE[colour], label=label))
+    ax.plot(x, early, **theory_line(PALETTE[colour], label="linearised flow"))
 
 
 def draw_components(grid):
@@ -71,7 +71,7 @@ def draw_components(grid):
     scales = part.values("init_scale")
     for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):
         sizes = (each.isel(init_scale=place).values.ravel() for each in (predicted, ended))
-        ax.plot(*sizes, ".", color=colour, markersize=4, label=rf"$\sigma$ = {scale:g}")
+        ax.plot(*sizes, ".", color=colour, markersize=7, label=f"σ = {number(scale)}")
     ax.axline((1, 1), slope=1, **theory_line(label="as predicted"))
     ax.set(xlabel="$|s u v|$ predicted before training", ylabel="$|s u v|$ at the end")
     ax.set(xscale="log", yscale="log")
@@ -99,7 +99,7 @@ OVER_SCALES = {"x": "init_scale", "scale": "loglog", "statistic": "median"}
 FIGURES = {
     "escape": drawn(draw_escape),
     "escape-time": figure(
-        "Escape takes a time of order 1/sigma",
+        "Escape takes a time of order 1/σ",
         "Time at which half of the loss of zero weights is gone, median over seeds, against the time after which the "
         "linearised flow is infinite.",
         panel(

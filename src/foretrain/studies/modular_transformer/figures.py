@@ -49,14 +49,15 @@ def draw_circles(grid):
 
 def draw_phases(grid):
     axes, moments = ("decoder_learning_rate", "decoder_decay"), "training and validation"
-    return draw_phase_map(grid, PHASES, axes, lambda c: c.phase, first_steps, moments)
-
-
-def first_steps(c):
-    return [c.train_step, c.validation_step]
+    return draw_phase_map(
+        grid, PHASES, axes, lambda c: c.phase, lambda c: [c.train_step, c.validation_step], moments
+    )
 
 
 OVER_STEPS = {"x": "step", "statistic": "median", "scale": "semilogx"}
+
+
+AXES = {"axes of the end": "final", "axes of the snapshot": "current", "random axes": "random"}
 FIGURES = {
     "learning-curve": figure(
         "Learning curves",
@@ -74,9 +75,8 @@ FIGURES = {
         "Validation accuracy of each snapshot, at steps that grow by the square root of 2, with embeddings on a few axes "
         "only: principal axes of the end, those of the snapshot, or random ones. Their number stands above each panel.",
         panel(
-            lambda c: c.projected_accuracy,
+            {text: lambda c, n=n: c.projected_accuracy.sel(axes_of=n) for text, n in AXES.items()},
             x="snapshot",
-            by="axes_of",
             across="rank",
             label="Validation accuracy",
         ),

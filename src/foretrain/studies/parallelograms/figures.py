@@ -110,7 +110,7 @@ OVER_SIZES = {"x": "training_size", "theory_label": "ideal model", "ylim": (-0.0
 FIGURES = {
     "accuracy": figure(
         "Accuracy and parallelograms against the number of training samples",
-        "Accuracy over all samples, and RQI, at the end; dashed the mean of the ideal model.",
+        "Accuracy on all samples and RQI, the share of parallelograms there, at the end; dashed, the ideal model's mean.",
         panel(accuracy, theory=lambda c: c.ideal_accuracy, label="Accuracy", **OVER_SIZES),
         panel(lambda c: c.end.rqi, theory=lambda c: c.ideal_rqi, label="RQI", **OVER_SIZES),
     ),

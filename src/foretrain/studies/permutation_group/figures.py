@@ -42,8 +42,8 @@ OVER_SIZES = {"x": "training_size", "statistic": "median", "ylim": (-0.03, 1.03)
 FIGURES = {
     "fractions": figure(
         "Matrices of a group against the number of training samples",
-        "Medians. Left and middle: RQI beside what can be deduced from random training sets, and accuracy on all samples, at "
-        "the end. Right: first steps with the RQI and the validation accuracy wanted, of the runs that reach them.",
+        "Medians. a, b: RQI, the share of parallelograms there, beside what random training sets imply, and accuracy on all "
+        "samples, at the end. c: first steps with the RQI and the validation accuracy wanted, of the runs that reach them.",
         panel(
             {"a: of matrices": lambda c: c.end.rqi, "a: decoded": lambda c: c.end.decoder_rqi},
             theory={"a: of matrices": lambda c: c.theory.ideal_rqi},

@@ -24,7 +24,7 @@ FIGURES = {
         panel(lambda c: c.alignment, label="Alignment", **LEARNING),
         panel(
             {"signal": lambda c: c.signal, "decay": lambda c: c.decay},
-            label="Length in -gradient",
+            label="Length in −gradient",
             **LEARNING,
         ),
         height=3.9,
@@ -46,7 +46,7 @@ FIGURES = {
             x="dimension",
             by="init_scale",
             scale="semilogx",
-            label="Length of the plateau",
+            label="Length of the plateau (time)",
             theory=lambda c: c.theory.plateau_estimate,
             theory_label="closed form",
         ),

@@ -36,7 +36,7 @@ def draw_pairs(grid):
         drawing,
         "Error pair by pair",
         f"Error of every pair of domains at the end, first seed, mask `{at['mask']}` with K = {chosen}; trained pairs carry "
-        "a white square. Colours go with the root of the error. Left: what the graph of trained pairs predicts."
+        "a small square. Colours go with the root of the error. Left: what the graph of trained pairs predicts."
         + where,
     )
 

@@ -63,7 +63,7 @@ def draw_pairs(grid):
     return Drawing(
         figure,
         "Error of every pair",
-        "Error of every pair at the end. White squares: trained pairs; frames: components. Outside a frame pairs do not "
+        "Error of every pair at the end. Small squares: trained pairs; frames: components. Outside a frame pairs do not "
         f"translate, inside they do, trained or not, unless single pairs join groups that mirror each other. {words}",
     )
 
@@ -89,7 +89,7 @@ def draw_course(grid):
         "Which pairs are learned when",
         f"One run, {float(run['trained_fraction']):.0%} of pairs trained. Left: mean errors of trained pairs, of untrained "
         "ones that trained ones join, and of pairs across components. Right: time at which each pair's error falls below "
-        f"{LEARNED:g}, empty where it never does; white squares: trained pairs, frames: components. {words}",
+        f"{LEARNED:g}, empty where it never does; small squares: trained pairs, frames: components. {words}",
     )
 
 
@@ -126,7 +126,7 @@ FIGURES = {
         "Error on untrained pairs",
         "Error averaged over all pairs that were never trained, at the end, a line for each seed. Spikes are stuck runs, "
         "which never reached the loss. Dashed, mean over seeds, the prediction of the graph for small weights; "
-        f"errors below {FLOOR:g} are drawn there.",
+        f"errors below {FLOOR:g} are drawn there.".replace("e-0", "e-"),
         panel(
             untrained_error,
             across="hidden_width",

@@ -36,6 +36,7 @@ html_css_files = ["gallery.css"]
 
 # Docstrings name shapes and types in words; signatures keep their annotations as text, not as links to other packages.
 autodoc_typehints = "none"
+autodoc_mock_imports = ["torch"]  # the extra `docs` does without it
 autodoc_default_options = {"show-inheritance": False}
 napoleon_use_rtype = False
 # Types of other packages, and of foretrain where they have no page: there is nothing to link to.

@@ -29,13 +29,13 @@ def test_every_verb_is_a_function_at_the_top():
 
 
 def test_what_they_return_prints_itself(tmp_path):
-    assert "routing" in str(foretrain.list())
+    assert "routing" in repr(foretrain.list())
     assert {card.name for card in foretrain.list()} >= {"routing", "one-mode"}
     assert "claims" in foretrain.info("one-mode")
-    assert str(foretrain.info("one-mode")).startswith("one-mode\n")
+    assert repr(foretrain.info("one-mode")).startswith("one-mode\n")
     assert "@" in foretrain.cite("one-mode")
     file = foretrain.new(tmp_path / "mine.py")
-    assert str(foretrain.check(file)) == "Nothing is missing."
+    assert repr(foretrain.check(file)) == "Nothing is missing."
     file.write_text("x = 1\n")
     assert "Parameters" in str(foretrain.check(file))
 

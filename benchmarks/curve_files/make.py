@@ -127,6 +127,8 @@ def tables():
     write(
         "own_epochs.csv", ["epoch", "train_loss", "lr"], [[k, loss(8 * k), 0.1] for k in range(8)]
     )
+    rows = [[s, 0.1, loss(s)] for s in (0, 10, 20)]
+    write("own_tags.csv", ["iteration", "lr", "Loss/training"], rows)
     lines = [json.dumps({"iter": step, "loss": loss(step)}) for step in steps]
     (FOLDER / "own.jsonl").write_text("\n".join(lines))
 

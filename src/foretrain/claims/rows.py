@@ -26,11 +26,7 @@ RULE = (
     " it, fails if it lies wholly outside, and is inconclusive otherwise, or where the runs do not carry a verdict."
     " An exact fact is judged by the worst deviation seen. Outside of its domain a sentence is not claimed."
 )
-_WORDS = {
-    HOLDS: ("holds", "hold"),
-    FAILS: ("fails", "fail"),
-    NOT_CLAIMED: ("is not claimed", "are not claimed"),
-}
+_WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 # In the note of a claim that fails although runs were lost.
 _LOST = re.compile(r"([1-9]\d* of \d+ runs (?:missing|diverged|failed)[^.]*)\.$")
 _NAMED = 3  # claims, at most, that a line of counts names
@@ -137,7 +133,8 @@ def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float 
     if not first:
         return start and f"{start[:-2]}."
     verdicts = [family[0].standing for family in families(first)]
-    which = "all hold" if verdicts[1:] and {*verdicts} == {HOLDS} else tally(first, 1)
+    hold = "all hold" if verdicts[1:] else "it holds"
+    which = hold if {*verdicts} == {HOLDS} else tally(first, 1)
     return f"{start}{count(len(verdicts), 'headline claim')}, {which}."
 
 

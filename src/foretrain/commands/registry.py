@@ -79,7 +79,7 @@ def _check(arguments):
             agree &= _named_changed(record) if arguments.all else _check_whole(arguments, record)
     home = arguments.registry.absolute().parent  # the repository, whose pages show the registry
     places = [page for page in (home / "docs", home / "README.md") if page.exists()]
-    pages = stale(places, records(arguments.registry))
+    pages = stale(places, records(arguments.registry)) if arguments.registry.is_dir() else {}
     for page in pages:
         print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
     return 0 if agree and not pages else 1

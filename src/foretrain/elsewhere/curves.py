@@ -1,10 +1,9 @@
 """Training curves measured elsewhere, from the files that tools write: CSV, JSON, a line of JSON for each row, or Parquet.
 
 A table has a column of steps and a column of losses for each run. An export of Weights & Biases calls such a column
-``run - train_loss``, with ``run - train_loss__MIN`` and ``__MAX`` next to it, which are not read. One column of losses may
-hold several runs, named in a column ``run`` or ``seed``, and one of values several quantities, named in a column ``key``.
-A cell without a value is no point; ``NaN`` is a loss that diverged. Of two columns that could be the steps none is taken:
-``_step`` of Weights & Biases counts calls of its log. A loss of a whole epoch is its mean, and stands in the epoch's middle.
+``run - train_loss``, and the range beside it ``run - train_loss__MIN``, which is not read. One column of losses may hold
+several runs, named in a column ``run`` or ``seed``, and one of values several quantities, named in a column ``key``. A cell
+without a value is no point; ``NaN`` is a loss that diverged. A loss of a whole epoch is its mean, in the epoch's middle.
 """
 
 import json
@@ -20,10 +19,11 @@ import numpy as np
 from foretrain.errors import ForetrainError, StoreError, argument_error, nearest, path_argument
 from foretrain.lazy import pd
 
-STEPS = "step steps _step global_step trainer/global_step train/global_step iteration iter".split()
-EPOCHS = "epoch epochs train/epoch".split()
-LOSSES = "loss train_loss train/loss training_loss loss/train train_loss_step train_loss_epoch value".split()
+STEPS = "steps?|_step|(train/|trainer/)?global_step|iterations?|iter"
+EPOCHS = "epochs?|train/epoch"
+LOSSES = r"(?=.*loss)((loss|train|training|total|mean|step|epoch)([\W_]+|$))+|value"  # of such words, as Loss/train
 RUNS = "run seed run_name".split()
+_NO_LOSSES = f"{STEPS}|{EPOCHS}|{'|'.join(RUNS)}|lr|learning_rate|time|wall_time"
 KEYS = "key metric tag".split()  # columns that name what a column `value` holds
 TABLES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet"
 _RANGES = "__min", "__max"  # endings of columns that hold a range of losses
@@ -161,21 +161,22 @@ def _curves(path, table, step_column, loss_column, epoch_steps):
         wide = {quantity: value.where(table[key] == quantity, "") for quantity in set(table[key])}
         table = table.drop(columns=[key, value.name]).assign(**wide)
     step = _column("step_column", step_column, table, STEPS, EPOCHS)
-    epoch = next((name for name in table if name.lower() in EPOCHS), None)
+    epoch = next((name for name in table if re.fullmatch(EPOCHS, name, re.I)), None)
     if step_column is None and epoch is not None and epoch_steps != 1:
         if epoch != step and len(_gaps(table, step, epoch)) == 1:
             raise _unclear("step_column", (step, epoch))
         if epoch == step and epoch_steps is None:
             rule, got = "name a column of steps", f"`{epoch}` of `{path.name}` counts epochs"
             raise argument_error("step_column", rule, got, _STEPS_OF_EPOCHS)
-    loss = _column("loss_column", loss_column, table.drop(columns=step, errors="ignore"), LOSSES)
+    rest = [x for x in table if x != step and not re.fullmatch(_NO_LOSSES, _quantity(x), re.I)]
+    loss = _column("loss_column", loss_column, table[rest or [*table]], LOSSES)
     losses = [name for name in table if loss in (name, _quantity(name))]
     label = next((name for name in table if name.lower() in RUNS and name not in losses), None)
     if len(losses) == 1 and label is not None:
         parts = {str(run): (part, losses[0]) for run, part in table.groupby(label, sort=False)}
     else:
         parts = {name.rpartition(" - ")[0]: (table, name) for name in losses}
-    per = epoch_steps if step.lower() in EPOCHS else None
+    per = epoch_steps if re.fullmatch(EPOCHS, step, re.I) else None
     curves = {}
     for run, (part, name) in parts.items():
         own = next((column for column in (f"{run} - {step}", step) if column in table), None)
@@ -191,7 +192,7 @@ def _quantity(name: str) -> str:
 
 
 def _column(argument, name: str | None, table, *known) -> str:
-    """Return the quantity of that name, or else the only one with a known name, of the first list that has any."""
+    """Return the quantity of that name, or else the only one with a known name, of the first names that any has."""
     quantities = dict.fromkeys(map(_quantity, table))
     if name is not None:
         if name not in table and name not in quantities:
@@ -199,7 +200,7 @@ def _column(argument, name: str | None, table, *known) -> str:
             raise argument_error(argument, rule, f"is `{name}`", nearest(name, quantities))
         return name
     filled = [name for name in table if (table[name].str.strip() != "").sum() > 1 or len(table) < 2]
-    groups = [[name for name in filled if _quantity(name).lower() in some] for some in known]
+    groups = [[x for x in filled if re.fullmatch(some, _quantity(x), re.I)] for some in known]
     alike = next((group for group in groups if group), [])
     others = [name for name in alike[1:] if _gaps(table, alike[0], name) != {0}]
     clear = dict.fromkeys(_quantity(name) for name in (*alike[:1], *others))

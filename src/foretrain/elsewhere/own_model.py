@@ -297,9 +297,8 @@ def _evaluation(model, x) -> tuple[str, ...]:
             jax.tree_util.keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts
         ]
     parts = [f"dropout is off ({', '.join(off)})"] * bool(off)
-    parts += [f"normalisation has its stored moments, no batch's ({', '.join(still)})"] * bool(
-        still
-    )
+    moments = f"normalisation has its stored moments, no batch's ({', '.join(still)})"
+    parts += [moments] * bool(still)
     lines = [f"Trained in evaluation: {', '.join(parts)}."] * bool(parts)
     return (*lines, *[f"Buffers stay as they are: {', '.join(buffers)}."] * bool(buffers))
 

@@ -87,5 +87,5 @@ def described_files(
         options["order"] = read_npy(path_argument("order", options["order"]))
     options |= {"learning_rate": rate, "loss": loss or functions.get("loss", "mse")}
     training = described(network.apply, network.init, **arrays, **options)
-    notes = training.notes + network.notes
-    return replace(training, notes=notes, single=network.single)
+    notes = (note for note in network.notes if not note.startswith("No layers"))  # of `analyze`
+    return replace(training, notes=(*training.notes, *notes), single=network.single)

@@ -41,7 +41,7 @@ class Problems(list[str]):
     #: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
     seconds: float | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(self) or "Nothing is missing."
 
 

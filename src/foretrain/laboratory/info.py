@@ -22,7 +22,7 @@ from foretrain.words import count, fold, interval, number
 class Info(dict[str, Any]):
     """Facts of a study by name; printed as text."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text()
 
     def text(self, width: int = 80, details: bool = False) -> str:

@@ -19,7 +19,7 @@ _COST = 7  # columns of a cost such as "90 s"
 class Listing(tuple[Card, ...]):
     """Cards of studies, by name; printed by question, one line for each."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text()
 
     def text(self, width: float = math.inf) -> str:

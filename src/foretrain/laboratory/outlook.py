@@ -14,7 +14,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.place import asking
 from foretrain.plans.plan import Plan, Run, runs, variants
 from foretrain.results.journal import scan
-from foretrain.words import span
+from foretrain.words import say, span
 
 _CONCLUDE_S = 2.3  # seconds of one core: to import what judges and draws, to judge and to draw what every page shows
 _FIGURE_S = 0.25  # seconds of a figure of the study's own
@@ -46,9 +46,9 @@ def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
         rows["programs"] = f"{len(groups)} to compile"
         rows["steps"] = f"about {sum(group.steps for group in groups):.2g} in all"
     if left:
+        say("One run of each kind is tried first.")
         whole = outlook(plan, left, workers)
         rows |= {"time": whole.time} | ({"memory": whole.memory} if whole.worker else {})
-    rows["sentences"] = len(plan.study.sentences)
     lines = "".join(f"\n  {name:<12}{text}" for name, text in rows.items())
     return re.sub(" +\n", "\n", f"{plan.study.name}: {plan.study.card.summary}{lines}")
 

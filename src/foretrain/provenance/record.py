@@ -95,7 +95,7 @@ def _other_verdicts(looks: Sequence[Mapping[str, Any]]) -> list[str]:
             then = look.get("verdicts", {}).get(id)
             if then is not None and then != now.get(id):
                 seeds = "" if look["seeds"] == last["seeds"] else f" with {look['seeds']} seeds"
-                at = look.get("at", "an earlier day")
+                at = look.get("at", "an earlier day").partition("T")[0]
                 others.append(f"{id} ({then}{seeds} on {at}, {now.get(id, 'not judged')} now)")
                 break
     if others:

@@ -42,5 +42,5 @@ def changed(record: Record) -> str:
     try:
         now = hashes(study_of(record.study))
     except ForetrainError:
-        return "the study is gone"
+        return "the study is not here"
     return ", ".join(text for name, text in HASHES.items() if now[name] != getattr(record, name))

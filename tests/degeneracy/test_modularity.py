@@ -120,7 +120,7 @@ def test_blocks_of_a_network_that_share_no_weight_are_its_modules(blocks, n):
     pairs = zip(labels, wiring.basis.layers, strict=True)
     members = np.concatenate([label[abs(basis.backward).argmax(0)] for label, basis in pairs])
     assert same(*(names[wiring.modules.labels >= 0] for names in (wiring.modules.labels, members)))
-    assert (wiring.modules.modules, doubts) == (blocks, [])
+    assert (wiring.modules.modules, wiring.parts, doubts) == (blocks, blocks, [])
 
 
 @pytest.mark.parametrize("blocks", [2, 7])

@@ -22,9 +22,8 @@ def quadratic(w, data):
 
 
 def around(start=0.0):
-    return posterior(
-        quadratic, {"a": jnp.full(2, start), "b": jnp.full(4, start)}, jnp.zeros(1), beta=1.0
-    )
+    weights = {"a": jnp.full(2, start), "b": jnp.full(4, start)}
+    return posterior(quadratic, weights, jnp.zeros(1), beta=1.0)
 
 
 @pytest.fixture(scope="module")

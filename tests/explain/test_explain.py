@@ -80,9 +80,7 @@ def test_starts_are_added_while_an_interval_leaves_the_answer_open(monkeypatch, 
     monkeypatch.setattr(kernel_prediction, "WILL_DO", 1.01 * more.prediction.correction.measured)
     monkeypatch.setattr(explain, "_settled", lambda *_: True)
     for seeds, number in ((None, 8), (6, 6), (4, 4)):
-        more = foretrain.explain(
-            apply, init, X, Y, **options, seeds=seeds, out=tmp_path / f"{number}"
-        )
+        more = foretrain.explain(apply, init, X, Y, **options, seeds=seeds)
         assert (more.starts, len(more.prediction.along)) == (number, number)
 
 

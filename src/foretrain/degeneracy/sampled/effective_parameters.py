@@ -206,7 +206,7 @@ class _Walk:
         return int(max(min(np.ceil(wanted), affordable), 1))
 
     def _cooled(self, beta, budget):
-        """Places and steps at beta: chains from w*, and from outside some of many, the farthest one and the nearest."""
+        """Places and steps at beta: chains from w*, and from outside the farthest of many and, evenly, some of the others."""
         end, took = self.gradients + budget, 0
         u, log_step = self._cooled_once(beta, budget, 4)
         inside, found = self.chains - len(self.outside), [np.asarray(u)[-len(self.outside) :]]
@@ -215,9 +215,9 @@ class _Walk:
             found.append(self._cooled_once(beta, end - begun, 1)[0][inside:])
             took = self.gradients - begun
         places = np.concatenate(found)
-        order = np.argsort((places**2).sum(1))
-        chosen = order[np.linspace(0, len(order) - 1, len(self.outside)).astype(int)]
-        return np.concatenate([u[:inside], places[np.sort(chosen)]]), log_step
+        near, far = np.split(np.argsort((places**2).sum(1)), [-inside])
+        even = np.linspace(0, len(near) - 1, len(self.outside) - inside).astype(int)
+        return np.concatenate([u[:inside], places[np.sort(np.r_[near[even], far])]]), log_step
 
     def _cooled_once(self, beta, budget, draws):
         """Places and steps at beta: chains from w*, and chains from outside that are cooled on the way, by so many draws."""

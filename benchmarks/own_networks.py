@@ -1,8 +1,8 @@
 """Verdicts of `foretrain.explain` on a hundred networks before training, and how often each was right.
 
 ``python benchmarks/own_networks.py [--networks N] [--root N] [--out FILE]`` draws networks as the study `own_network` does,
-from a seed that no threshold was read off, predicts each from four starts, trains it, and counts. A call that was cut off goes
-on with the lines that FILE holds. About eight seconds of a core for a network.
+from a seed that no threshold was read off, predicts each from four starts, or from eight, trains it, and counts. A call that
+was cut off goes on with the lines that FILE holds. About eight seconds of a core for a network.
 """
 
 import argparse

@@ -6,9 +6,9 @@ quadratic N is the sum of c/(c + gamma eps), c the cost of a unit step along a d
 every trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is
 that chains do not come round, and this is looked for:
 
-- A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta. Those that never left the
-  neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from outside. A basin into which none of
-  them falls is not seen.
+- A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta, the farthest of many among
+  them. Those that never left the neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from
+  outside. A basin into which no draw falls is not seen.
 - E[(w - w*) . grad U] = d by parts, U = beta L + gamma |w - w*|^2/2, of all parameters and of every leaf of them: chains
   that still spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.

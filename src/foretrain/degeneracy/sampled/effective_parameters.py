@@ -209,12 +209,12 @@ class _Walk:
         """Places and steps at beta: chains from w*, and from outside the farthest of many and, evenly, some of the others."""
         end, took = self.gradients + budget, 0
         u, log_step = self._cooled_once(beta, budget, 4)
-        inside, found = self.chains - len(self.outside), [np.asarray(u)[-len(self.outside) :]]
-        while self.until_trusted and len(found) < PASSES and self.gradients + took < end:
+        inside, pool = self.chains - len(self.outside), [np.asarray(u)[-len(self.outside) :]]
+        while self.until_trusted and len(pool) < PASSES and self.gradients + took < end:
             begun, self.outside, self.hot = self.gradients, self.drawn(), None
-            found.append(self._cooled_once(beta, end - begun, 1)[0][inside:])
+            pool.append(self._cooled_once(beta, end - begun, 1)[0][inside:])
             took = self.gradients - begun
-        places = np.concatenate(found)
+        places = np.concatenate(pool)
         near, far = np.split(np.argsort((places**2).sum(1)), [-inside])
         even = np.linspace(0, len(near) - 1, len(self.outside) - inside).astype(int)
         return np.concatenate([u[:inside], places[np.sort(np.r_[near[even], far])]]), log_step

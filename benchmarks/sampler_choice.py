@@ -34,13 +34,8 @@ GRADIENTS, SPACINGS, LADDERS = 400_000, (0.5, 1.0, 2.0), 8
 
 def from_weights(walk):
     """All chains begin at the weights."""
-    begin = walk._cooled
-
-    def cooled(beta, budget):
-        walk.outside, walk.hot = 0 * walk.outside, beta
-        return begin(beta, budget)
-
-    walk._cooled = cooled
+    walk.drawn = lambda: 0 * walk.outside
+    walk.outside = walk.drawn()
 
 
 def exchange(spacing, walk):

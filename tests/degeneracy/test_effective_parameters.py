@@ -22,9 +22,8 @@ def quadratic(w, data):
 
 
 def around(start=0.0):
-    return posterior(
-        quadratic, {"a": jnp.full(2, start), "b": jnp.full(4, start)}, jnp.zeros(1), beta=1.0
-    )
+    weights = {"a": jnp.full(2, start), "b": jnp.full(4, start)}
+    return posterior(quadratic, weights, jnp.zeros(1), beta=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +222,16 @@ def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen():
     numbers = sampled_parameters(around, [0.01], gradients=400_000)
     assert not numbers.trusted[0]
     assert numbers.checks[0].rhat > 1.2
+
+
+def test_a_flat_patch_that_few_chains_from_outside_find_is_seen(monkeypatch):
+    """Of many some fall in, and one of them is taken."""
+    flat = lambda w: jnp.clip(((w - 2 * jnp.eye(6)[0]) ** 2).sum(), 0, 1) ** 2  # noqa: E731
+    bowl = lambda w, data: data + w @ w * flat(w)  # noqa: E731
+    around = posterior(bowl, jnp.zeros(6), jnp.zeros(1), beta=1.0)
+    assert not sampled_parameters(around, [0.001], gradients=400_000).trusted[0]
+    monkeypatch.setattr(effective_parameters, "PASSES", 1)
+    assert sampled_parameters(around, [0.001], gradients=400_000).trusted[0]
 
 
 def test_the_share_of_the_virial_is_below_one_while_chains_spread():

@@ -66,24 +66,20 @@ def grid(change=None):
     """Estimates that do as they should, but for what is done to them: `change(sampled, error, believed, known, trap)`."""
     names, seeds = study.DEFAULT, 2
     random = np.random.default_rng(0)
-    trap = np.array([name.startswith("trap") for name in names])[:, None] & np.ones(
-        (1, seeds), bool
-    )
+    trap = np.array([[name.startswith("trap")] * seeds for name in names])
     known = np.linspace(1, 20, len(names))[:, None] * np.ones((1, seeds))
     error = 0.02 * known
     sampled = known + error * np.clip(random.standard_normal(known.shape), -1.5, 1.5)
     sampled, believed = np.where(trap, 3 * known, sampled), ~trap
     if change:
         sampled, error, believed = change(sampled, error, believed, known, trap)
-    built_result = {
+    values = {
         "parameters_sampled": sampled, "parameters_error": error, "believed": believed, "parameters_known": known,
         "reference_error": 0 * known, "trap": trap, "gradients_taken": 1000 + 0 * trap, "virial_share": 1 + 0 * known,
         "between_groups": 1 + 0 * known, "draws_effective": 500 + 0 * known,
     }  # fmt: skip
     axes = {"network": names}
-    return Grid(
-        study.Parameters(), axes, seeds, 0, runs(axes, seeds, built_result), {}, xr.Dataset()
-    )
+    return Grid(study.Parameters(), axes, seeds, 0, runs(axes, seeds, values), {}, xr.Dataset())
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -113,11 +109,9 @@ SOME = (
 
 def measured(names=SOME):
     outcome = [study.measure(study.Parameters(network=name), Seed(0, 0)) for name in names]
-    built_result = {
-        name: np.array([item[name] for item in outcome])[:, None] for name in outcome[0]
-    }
+    values = {name: np.array([item[name] for item in outcome])[:, None] for name in outcome[0]}
     axes = {"network": names}
-    return Grid(study.Parameters(), axes, 1, 0, runs(axes, 1, built_result), {}, xr.Dataset())
+    return Grid(study.Parameters(), axes, 1, 0, runs(axes, 1, values), {}, xr.Dataset())
 
 
 def judged(id, names=SOME):
@@ -155,7 +149,8 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
     cooled = walk._cooled
 
     def inside(self, beta, seconds):
-        self.outside, self.hot = 0 * self.outside, beta
+        self.drawn = lambda: 0 * self.outside
+        self.outside = self.drawn()
         return cooled(self, beta, seconds)
 
     with monkeypatch.context() as change:  # all chains from w*

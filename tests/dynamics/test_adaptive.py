@@ -8,9 +8,7 @@ from foretrain.dynamics.adaptive import Clock, attempt, fixed_step
 
 def go(velocity, position, inputs, attempts, *, size=1e-2, relative=1e-8, absolute=1e-12):
     def step(state, _):
-        state = attempt(
-            velocity, *state[:1], inputs, state[1], relative=relative, absolute=absolute
-        )
+        state = attempt(velocity, state[0], inputs, state[1], relative=relative, absolute=absolute)
         return state, state
 
     start = (position, Clock(jnp.zeros(()), jnp.array(size)))

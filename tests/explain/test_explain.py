@@ -12,7 +12,7 @@ import foretrain
 from foretrain.claims.interval import interval
 from foretrain.errors import ForetrainError
 from foretrain.explain import explain
-from foretrain.explain.kernel import kernel_recursion
+from foretrain.explain.kernel import kernel_prediction, kernel_recursion
 from foretrain.explain.kernel.kernel_prediction import verdict
 from foretrain.explain.shares import shapley_shares
 from foretrain.explain.simulated import Corner, corner_name, simulator_of
@@ -76,6 +76,12 @@ def test_starts_are_added_while_an_interval_leaves_the_answer_open(monkeypatch, 
     assert screens == [f"After {n} start{'s' * (n > 1)}" for n in range(1, 8)]
     together = simulator_of(more.training, 8).run(more.run).train
     np.testing.assert_allclose(more.train[more.run], together, rtol=1e-9)
+    # Before training, where the mean of the correction says that the kernel will do and its interval does not.
+    monkeypatch.setattr(kernel_prediction, "WILL_DO", 1.01 * more.prediction.correction.measured)
+    monkeypatch.setattr(explain, "_settled", lambda *_: True)
+    for seeds, number in ((None, 8), (6, 6), (4, 4)):
+        more = foretrain.explain(apply, init, X, Y, **options, seeds=seeds)
+        assert (more.starts, len(more.prediction.along)) == (number, number)
 
 
 def test_what_is_open_is_which_cause_is_first_whether_there_is_a_gap_and_the_regime(answer):

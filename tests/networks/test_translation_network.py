@@ -31,9 +31,7 @@ def block_loss(weights, trained, block_mask):
     outward = jnp.concatenate(list(decoders), axis=0)  # LD x H
     target = jnp.kron(jnp.ones((LANGUAGES, LANGUAGES)), jnp.eye(WORDS))
     mask = jnp.kron(trained.T, block_mask)
-    return ((((outward @ hidden @ inward) - target) * mask) ** 2).sum() / (
-        2 * WORDS * trained.sum()
-    )
+    return (((outward @ hidden @ inward - target) * mask) ** 2).sum() / (2 * WORDS * trained.sum())
 
 
 @pytest.mark.parametrize(

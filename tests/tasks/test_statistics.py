@@ -36,9 +36,7 @@ def test_every_correlation_is_the_average_over_examples():
         for j, other in enumerate(statistics.paths):
             if other.target == path.target:
                 product = gate[j] * gate[p]
-                expected = np.einsum(
-                    "n,ni,nj->ij", product, inputs[other.source], inputs[path.source]
-                )
+                expected = (product[:, None] * inputs[other.source]).T @ inputs[path.source]
                 result = statistics.sigma_x(j, p)
                 np.testing.assert_allclose(result, expected / 30, rtol=1e-12, atol=1e-14)
         active = statistics.active[statistics.bundle_of[p]]

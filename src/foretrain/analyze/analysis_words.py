@@ -161,6 +161,7 @@ def _modules(wiring, names):
         ("cut between modules, sum of ln(w/eps^(1/2))", number(modules.cut)),
         (f"modularity at resolution {number(modules.resolution, 3)}", number(modules.modularity)),
         (f"of {len(chance)} rewired graphs", rewired),
+        ("parts without an edge between them, at any scale", str(wiring.parts)),
     ]
     heading = "Modules of the interaction graph, directions of each layer"
     how = Table("How modular it is", ("", ""), measures)
@@ -188,8 +189,7 @@ def _numbers(analysis):
     if isinstance(analysis.exact, SourcedFreedom):
         record["free_directions"]["exact"]["places"] = analysis.exact.places
     if analysis.wiring is not None:
-        modules = analysis.wiring.modules
-        fields = ("modules", "cut", "resolution", "modularity")
-        record["modules"] = {name: getattr(modules, name) for name in fields}
-        record["modules"]["of_rewired_graphs"] = analysis.wiring.chance
+        wiring, fields = analysis.wiring, ("modules", "cut", "resolution", "modularity")
+        record["modules"] = {name: getattr(wiring.modules, name) for name in fields}
+        record["modules"] |= {"of_rewired_graphs": wiring.chance, "parts": wiring.parts}
     return record

@@ -84,12 +84,11 @@ class Trajectory(Finding):
 
     def dataset(self):
         """Return an xarray Dataset with dims `moment`, `noise_scale`, and `source` where free directions were counted."""
-        sources = self.by_source()
         data: dict[str, Any] = {"loss": ("moment", self.distance)}
         for name, values in zip(("effective_parameters", "error"), self.effective, strict=True):
             data[name] = ("moment", "noise_scale"), values
         coords: dict[str, Any] = {"moment": self.moments, "noise_scale": self.scales}
-        if sources:
+        if sources := self.by_source():
             coords["source"] = [*sources]
             data["free_directions"] = ("source", "moment"), np.array([*sources.values()])
             data["exact"] = "moment", [freedom.exact for freedom in self.counts]

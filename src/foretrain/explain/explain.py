@@ -153,17 +153,24 @@ def explained(
     run, linear = Simulation(run_corner(training)), Simulation(linear_corner(training))
     kernels, prediction, twins, substeps = [], None, None, None
     while True:
-        first = not kernels
+        first = starts.known == 1
         for k in range(len(kernels), starts.number):
             kernels.append(Kernel(training, start_of(simulator.starts, k), number))
         if not training.adaptive:
             train = starts.train if part == (1, 1) else simulator.part((0, starts.number)).train
             curves = None if kernels[0].whole else train([linear])[linear]
-            rows, along = simulator.rows[: starts.number], prediction and prediction.along
-            prediction, twins = kernel_prediction(kernels, rows, simulator.at, curves, along)
+            rows, before = simulator.rows[: starts.number], prediction
+            prediction, twins = kernel_prediction(kernels, rows, simulator.at, curves, before)
+            if prediction.narrow and number > _FIRST:
+                starts.number = max(starts.number, min(number, 2 * _FIRST))
+                continue
         planned = _planned(starts, wanted, prediction)
         if tell is not None and first:
-            for line in [*training.notes, *_before(prediction, measured, simulator.at)]:
+            lines = [f"Said before training: {prediction_words(prediction)}"] if prediction else []
+            if measured is not None and prediction is not None and not prediction.diverging:
+                theory = {"the prediction of the kernel at the start": prediction.train}
+                lines += sentences(curve_comparison(measured, simulator.at, theory))
+            for line in [*training.notes, *lines]:
                 tell(line)
             for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
                 tell(line)
@@ -233,15 +240,6 @@ class _Starts:
         curves = self.runs.train([part for each in parts.values() for part in each])
         join = partial(jax.tree.map, lambda *leaves: np.concatenate(leaves))
         return {s: join(*(curves[part] for part in each)) for s, each in parts.items()}
-
-
-def _before(prediction, measured, at):
-    """Lines that can be said before training."""
-    lines = [f"Said before training: {prediction_words(prediction)}"] if prediction else []
-    if measured is None or prediction is None or prediction.diverging:
-        return lines
-    theory = {"the prediction of the kernel at the start": prediction.train}
-    return lines + sentences(curve_comparison(measured, at, theory))
 
 
 def _planned(starts, wanted, prediction) -> list[Simulation]:

@@ -84,10 +84,8 @@ def _parts(ax, explanation, shares):
 
 
 def _caption(explanation):
-    prediction = explanation.prediction
-    missing = ""
-    if prediction and prediction.diverging:
-        missing = " No curve is predicted: the linearised network diverges."
+    diverging = explanation.prediction and explanation.prediction.diverging
+    missing = " No curve is predicted: the linearised network diverges." if diverging else ""
     return (
         f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "
         "kernel at the start in the run's own steps and batches, which trains nothing. Below: what each assumption is to "

@@ -57,8 +57,7 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         twins: Those of the linearised network; None where it diverges.
     """
     run = _numbers(kernels, ends, linearised=False)
-    interval_ends = run.movement.low, run.movement.high
-    low, high = (end if np.isfinite(end) else run.movement.measured for end in interval_ends)
+    low, high = np.nan_to_num([run.movement.low, run.movement.high], nan=run.movement.measured)
     name = "undecided"
     if not kernels[0].training.in_batches and EDGE[0] <= run.edge.measured <= EDGE[1]:
         name = "edge"

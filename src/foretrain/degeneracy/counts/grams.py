@@ -18,6 +18,7 @@ from foretrain.degeneracy.counts.jacobian_rows import jacobian_rows
 from foretrain.degeneracy.derivatives import Pass, batches, passed
 from foretrain.degeneracy.network import Network
 from foretrain.errors import real
+from foretrain.lazy import jax
 
 THRESHOLD = 1e-14  # of eigenvalues against the largest: of singular values its root, 1e-7
 
@@ -52,7 +53,7 @@ def grams(network: Network, x: np.ndarray) -> Grams:
     for part in batches(network, x):
         derivatives = passed(network, part)
         here, positions = _sums(derivatives), [len(f) // len(part) for f in derivatives.activations]
-        total = here if total is None else [_added(a, b) for a, b in zip(total, here, strict=True)]
+        total = here if total is None else jax.tree.map(np.add, total, here)
         count += len(part)
     means, inner, outer, through = (
         tuple(None if a is None else a / (count * t) for a, t in zip(kind, positions, strict=False))
@@ -73,10 +74,6 @@ def _sums(derivatives: Pass):
 def _square(j):
     flat = j.reshape(-1, j.shape[-1])
     return flat.T @ flat
-
-
-def _added(first, second):
-    return [None if a is None else a + b for a, b in zip(first, second, strict=True)]
 
 
 def rank(gram: np.ndarray, threshold: float = THRESHOLD, scale: float | None = None) -> int:

@@ -313,7 +313,5 @@ def _stacked(measures):
     """Nodes and weights of all probes, (probe, node), short ones filled with nodes of weight 0."""
     most = max(len(nodes) for nodes, _ in measures)
     pad = lambda values: np.pad(values, (0, most - len(values)))  # noqa: E731
-    nodes, weights = (
-        np.stack([pad(values) for values in kind]) for kind in zip(*measures, strict=True)
-    )
+    nodes, weights = (np.stack([*map(pad, kind)]) for kind in zip(*measures, strict=True))
     return nodes, weights

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from foretrain.degeneracy.interactions import rewiring
 from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis, interaction_basis
@@ -24,6 +25,14 @@ class Wiring:
     graph: InteractionGraph
     modules: Partition
     chance: np.ndarray
+
+    @property
+    def parts(self) -> int:
+        """Number of parts between which there is no edge at all, to rounding."""
+        least = max(1e-13 * part.max(initial=1e-99) for part in self.graph.strengths)
+        edges = affinity(self.graph.strengths, least)
+        met = edges.any(0)
+        return connected_components(edges[met][:, met])[0]
 
     @property
     def modular(self) -> bool:
@@ -67,14 +76,12 @@ def wired(
         doubts.append(f"Modules: {why}.")
     elif not wiring.modular:
         doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
+    if 1 < wiring.parts != modules.modules:
+        doubts.append(f"Modules: {wiring.parts} parts have no edge between them at any scale.")
     return wiring, doubts
 
 
 @cache
 def _roots():
     """The section from logits to the roots of twice their probabilities."""
-
-    def apply(params, logits):
-        return jax.numpy.sqrt(2 * jax.nn.softmax(logits))
-
-    return Section(apply)
+    return Section(lambda params, logits: jax.numpy.sqrt(2 * jax.nn.softmax(logits)))

@@ -6,9 +6,9 @@ quadratic N is the sum of c/(c + gamma eps), c the cost of a unit step along a d
 every trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is
 that chains do not come round, and this is looked for:
 
-- A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta. Those that never left the
-  neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from outside. A basin into which none of
-  them falls is not seen.
+- A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta, the farthest of many among
+  them. Those that never left the neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from
+  outside. A basin into which no draw falls is not seen.
 - E[(w - w*) . grad U] = d by parts, U = beta L + gamma |w - w*|^2/2, of all parameters and of every leaf of them: chains
   that still spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.
@@ -47,6 +47,7 @@ from foretrain.words import memory as in_words
 QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
 CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of the study `sampled-parameters`
 FROM_START = 4  # one chain in so many begins at w*
+PASSES = 64  # in which chains from outside are cooled at most, so that one finds what few do
 LEAST = 2000  # gradients of a chain with which a scale is begun
 MEMORY = 2**32  # bytes that chains may take
 HOPELESS = 3.0  # times the gradients that are left: from that need on a scale is given up
@@ -106,25 +107,16 @@ def sampled_parameters(
     integer("chains", chains, minimum=8)
     gradients = integer("gradients", gradients, minimum=1000)
     walk = _Walk(posterior, chains, seed, gradients, tell or (lambda line: None), until_trusted)
-    estimates = {}
+    estimates: list[Any] = [None] * len(eps)
     for number, at in enumerate(np.argsort(-eps)):
         if number < walk.fitting:
             left = walk.left / (min(len(eps), walk.fitting) - number)
             estimates[at] = walk.sample(float(eps[at]), left)
         else:
             estimates[at] = walk.refusal
-    value, error, doubts, checks, traces = zip(
-        *(estimates[at] for at in range(len(eps))), strict=True
-    )
-    return SampledParameters(
-        eps=eps,
-        value=np.array(value),
-        error=np.array(error),
-        doubts=list(doubts),
-        checks=list(checks),
-        traces=np.stack(traces),
-        gradients=walk.gradients,
-    )
+    value, error, doubts, checks, traces = map(list, zip(*estimates, strict=True))
+    arrays = np.array(value), np.array(error), doubts, checks, np.stack(traces)
+    return SampledParameters(eps, *arrays, walk.gradients)
 
 
 class _Walk:
@@ -143,12 +135,11 @@ class _Walk:
         self.calls, self.gradients, self.budget = 0, 0, budget
         random = np.random.default_rng(np.random.SeedSequence([seed & 0xFFFFFFFF, 77]))
         size = (chains - chains // FROM_START, posterior.flat.size)
-        self.outside = self.mask * random.standard_normal(size).astype(self.mask.dtype)
-        self.hot = None
+        self.drawn = lambda: self.mask * random.standard_normal(size).astype(self.mask.dtype)
+        self.outside, self.hot = self.drawn(), None
         d = posterior.flat.size
         none = np.zeros((d, d * (d <= SMALL)), self.mask.dtype), np.zeros(d * (d <= SMALL))
-        self.modes, self.whole = none, False
-        self.plain = self.metric = none
+        self.modes, self.plain, self.metric, self.whole = none, none, none, False
         zero, log_step = np.zeros((chains, d), self.mask.dtype), np.full(chains, -99.0)
         once = self.run.lower(*self._arguments(zero, log_step, 1.0, 4, 4, 0.0)).compile()
         sizes, kinds = once.memory_analysis(), ("argument", "output", "temp")  # 0 where nobody says
@@ -188,10 +179,8 @@ class _Walk:
         return np.nan, np.nan, [self.refused], None, np.full((self.chains, BLOCK), np.nan)
 
     def _lacking(self, least):
-        self.refused = (
-            f"not sampled: a scale takes {least:,.0f} gradients at least: give more, or fewer "
-            "examples, of which each takes less"
-        )
+        few = f"a scale takes {least:,.0f} gradients at least"
+        self.refused = f"not sampled: {few}: give more, or fewer examples, of which each takes less"
 
     def _arguments(self, u, log_step, beta, steps, draws, rate):
         words = noise.words(self.seed, self.chains, self.calls)
@@ -217,7 +206,21 @@ class _Walk:
         return int(max(min(np.ceil(wanted), affordable), 1))
 
     def _cooled(self, beta, budget):
-        """Places and steps at beta: chains from w*, and chains from outside that are cooled on the way."""
+        """Places and steps at beta: chains from w*, and from outside the farthest of many and, evenly, some of the others."""
+        end, took = self.gradients + budget, 0
+        u, log_step = self._cooled_once(beta, budget, 4)
+        inside, pool = self.chains - len(self.outside), [np.asarray(u)[-len(self.outside) :]]
+        while self.until_trusted and len(pool) < PASSES and self.gradients + took < end:
+            begun, self.outside, self.hot = self.gradients, self.drawn(), None
+            pool.append(self._cooled_once(beta, end - begun, 1)[0][inside:])
+            took = self.gradients - begun
+        places = np.concatenate(pool)
+        near, far = np.split(np.argsort((places**2).sum(1)), [-inside])
+        even = np.linspace(0, len(near) - 1, len(self.outside) - inside).astype(int)
+        return np.concatenate([u[:inside], places[np.sort(np.r_[near[even], far])]]), log_step
+
+    def _cooled_once(self, beta, budget, draws):
+        """Places and steps at beta: chains from w*, and chains from outside that are cooled on the way, by so many draws."""
         inside, end = self.chains - len(self.outside), self.gradients + budget
         u = np.concatenate([np.zeros_like(self.outside[:inside]), self.outside])
         log_step = np.log(np.full(self.chains, 0.2))
@@ -235,14 +238,14 @@ class _Walk:
             self.hot = float(np.clip(self.dimension / (2 * max(typical, 1e-300)), least, beta))
         betas = np.repeat([beta, self.hot], [inside, len(self.outside)])
         for rate in (1.0, 0.5, 0.2):
-            u, log_step, _ = self._go(u, log_step, betas, 3, 12, rate)
+            u, log_step, _ = self._go(u, log_step, betas, 3, 3 * draws, rate)
         rungs = max(int(np.ceil(2 * np.log(beta / self.hot))), 1)
         for left, rung in zip(
             range(rungs, 0, -1), np.geomspace(self.hot, beta, rungs + 1)[1:], strict=True
         ):
             betas[inside:] = rung
-            steps = self._length(log_step, (end - self.gradients) / left, 4)
-            u, log_step, _ = self._go(u, log_step, betas, steps, 4, 0.3)
+            steps = self._length(log_step, (end - self.gradients) / left, draws)
+            u, log_step, _ = self._go(u, log_step, betas, steps, draws, 0.3)
         self.hot = beta
         return u, log_step
 
@@ -358,8 +361,6 @@ class _Walk:
 
 def _disagreement(values) -> float:
     """Difference of the two groups of chains in standard errors."""
-    inside = len(values) // FROM_START
-    groups = values[:inside], values[inside:]
+    groups = np.split(values, [len(values) // FROM_START])
     errors = [max(mean_of(group).error, error_between(group)) for group in groups]
-    gap = abs(groups[0].mean() - groups[1].mean())
-    return float(gap / max(np.hypot(errors[0], errors[1]), 1e-300))
+    return float(abs(groups[0].mean() - groups[1].mean()) / max(np.linalg.norm(errors), 1e-300))

@@ -133,10 +133,8 @@ def behavioural(
     """
     kind = one_of("kind", kind, ("mse", "kl"))
     if targets is None:
-        targets, options = (
-            _jitted(exact_products(apply))(params, inputs),
-            {"start_loss": 0.0} | options,
-        )
+        targets = _jitted(exact_products(apply))(params, inputs)
+        options = {"start_loss": 0.0} | options
     if kind == "kl" and targets.shape[1:] == (1,):
         rule = "be `mse` where there is one output"
         raise argument_error("kind", rule, "is `kl`, which is 0 whatever that output is")

@@ -124,9 +124,8 @@ def test_equinox_modules_of_any_kind():
 
 def test_a_network_that_answers_otherwise_is_refused():
     network = planted.drawn((3, 4, 2))
-    whole = as_function(network)
     with pytest.raises(ArgumentError, match="`network` must answer as `apply`"):
-        function_of(lambda p, x: 2 * whole.apply(p, x), network.params, X, network)
+        function_of(lambda p, x: 2 * as_function(network).apply(p, x), network.params, X, network)
 
 
 def test_outputs_are_compared_to_rounding_of_their_precision():

@@ -39,8 +39,7 @@ def with_values(values, many=50):
 def test_a_rank_is_exact_where_no_value_lies_between_rounding_and_a_hundred_times_that(
     least, rank, exact
 ):
-    x = with_values([5.0, 1.0, 5.0 * least])
-    spectrum = jacobian_spectrum(linear, x, {"w": np.ones(3)})
+    spectrum = jacobian_spectrum(linear, with_values([5.0, 1.0, 5.0 * least]), {"w": np.ones(3)})
     assert (spectrum.rank, spectrum.exact) == (rank, exact)
     assert ("exact" if exact else "an estimate") in str(spectrum)
     kept, dropped = spectrum.gap

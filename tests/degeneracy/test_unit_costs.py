@@ -61,5 +61,4 @@ def test_bounds_by_lanczos_hold_the_exact_number(loss):
 
 
 def test_no_more_is_left_than_answers_can_tell():
-    built_result = UnitCosts(np.ones((1, 9)), np.ones((1, 9)), None, 9, 4)
-    assert built_result.effective(1e-9)[0] == 4
+    assert UnitCosts(np.ones((1, 9)), np.ones((1, 9)), None, 9, 4).effective(1e-9)[0] == 4

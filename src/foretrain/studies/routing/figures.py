@@ -90,8 +90,7 @@ def draw_task(grid):
         "Task and gates",
         "a: domains come in through encoders of their own and go out through decoders of their own; for every example the "
         "gates let one of each through (filled squares), the hidden matrix is always on. b: so many of the trained routes "
-        "pass an edge, which is as thick as they are many: the hidden matrix has all of them and learns faster."
-        + where,
+        f"pass an edge, which is as thick as they are many: the hidden matrix has all of them and learns faster.{where}",
     )
 
 
@@ -114,8 +113,7 @@ def draw_similarity(grid):
         figure,
         "Shared representation",
         "Dot products of first-hidden-layer activity between all items of all input domains at the end, mean over seeds. "
-        "Where all blocks are equal an item is represented alike in whatever domain it comes."
-        + where,
+        f"Where all blocks are equal an item is represented alike in whatever domain it comes.{where}",
     )
 
 

@@ -29,12 +29,12 @@ def one_run(grid):
 
 
 def matrix(ax, run, expected, values, **look):
-    """Draw values of all pairs, ordered by component; trained pairs are marked and components framed. Return the image."""
+    """Draw values of all pairs, ordered by component; trained pairs are marked and components framed."""
     together = expected.values == 0
     # Languages of one component have equal rows; argmax gives the first of these.
     equal = ((rows[:, None] == rows).all(2).argmax(1) for rows in (together, together.T))
     order = np.ix_(*(np.argsort(first, kind="stable") for first in equal))
-    image = ax.imshow(values.values[order], cmap=SEQUENTIAL, **look)
+    ax.imshow(values.values[order], cmap=SEQUENTIAL, **look)
     source, output = np.nonzero(run["trained_pairs"].values[order] == 1)
     ax.plot(output, source, "s", color="white", markersize=3.2, linewidth=0)
     edges, line = np.pad(together[order], 1), {"color": "white", "linewidth": 1.2}
@@ -43,7 +43,6 @@ def matrix(ax, run, expected, values, **look):
     row, column = np.nonzero(np.diff(edges, axis=1)[1:-1])
     ax.vlines(column - 0.5, row - 0.5, row + 0.5, **line)
     ax.set(xticks=[], yticks=[], xlabel="Output language", ylabel="Input language")
-    return image
 
 
 def draw_pairs(grid):
@@ -82,8 +81,8 @@ def draw_course(grid):
     left.axhline(NOTHING, color="#8a9096", linewidth=1, label="answering nothing")
     left.set(yscale="log", xlabel=f"Time ({TIME_UNIT})", ylabel="Mean error of pairs")
     left.set_xlim(left=0.5 * float(run["learned_time"].min().fillna(0)))
-    image = matrix(right, run, theory["predicted_pair_error"], run["learned_time"])
-    figure.colorbar(image, ax=right, label=f"Learned at time ({TIME_UNIT})", shrink=0.8)
+    matrix(right, run, theory["predicted_pair_error"], run["learned_time"])
+    figure.colorbar(right.images[0], ax=right, label=f"Learned at time ({TIME_UNIT})", shrink=0.8)
     return finished(
         figure,
         "Which pairs are learned when",

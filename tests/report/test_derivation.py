@@ -155,12 +155,11 @@ def test_formulas_of_the_documentation_are_whole():
 
 def test_a_claim_links_to_its_figure_and_with_its_corrected_form_to_its_derivation(sections):
     corrected = CLAIM | {"id": "second.corrected", "corrects": "second"}
-    lone = CLAIM | {"id": "lone"}
     figures = [
         PageFigure("a", "A", "", "<svg/>"),
         PageFigure("b", "B", "", "<svg/>", "", ("second",)),
     ]
-    page = render({"claims": [CLAIM, corrected, lone]}, figures, None, sections)
+    page = render({"claims": [CLAIM, corrected, CLAIM | {"id": "lone"}]}, figures, None, sections)
     rows = {
         name: page[page.index(f'<tr role="row" id="claim-{place}"') :].split("</tr>")[0]
         for place, name in enumerate(("second", "corrected", "lone"))

@@ -80,14 +80,13 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     lines: list[Line] = []
     reads: set[str] = set()
     labels = {"x": "", "y": ""}
-    networks = panel.of or {"": ""}
     values: list[Any] = [None]
     if panel.by in known:
         values = list(curves.some(part.values(panel.by), panel.most).values())
     names = [""] if values == [None] else _named(part, panel.by, values)
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
     ramp = [to_hex(shade) for shade in shades(len(values))] if ordered else COLOURS
-    every = product(panel.quantities.items(), networks.items())
+    every = product(panel.quantities.items(), (panel.of or {"": ""}).items())
     for turn, ((label, quantity), (of_label, network)) in enumerate(every):
         for place, (value, named) in enumerate(zip(values, names, strict=True)):
             here = chosen if value is None else {**chosen, panel.by: value}

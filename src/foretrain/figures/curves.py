@@ -210,8 +210,7 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
     )
     sentences.append(many if seeds > 1 else "Solid: the trained network, one seed.")
     if theory is not None:
-        by_seed = ", mean over seeds" if "seed" in theory.dims else ""
-        sentences.append(f"Dashed: theory{by_seed}.")
+        sentences.append("Dashed: theory" + ", mean over seeds" * ("seed" in theory.dims) + ".")
     if axes and len(grid.axes[axes[0]]) > _PANELS:
         sentences.append(f"Of {len(grid.axes[axes[0]])} values of {axes[0]} {_PANELS} are drawn.")
     long = [dim for dim in own if variable.sizes[dim] > 1]

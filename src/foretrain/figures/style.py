@@ -307,14 +307,13 @@ def legend_below(figure: Any, columns: int = 3):
         panel = label[:3] if label[1:3] == ": " else ""  # that it begins with the letter of
         return label.startswith("band: "), panel, dashed
 
-    order = sorted(entries, key=rank)
     tries = [(ncols, 1000) for ncols in range(min(columns, len(entries)), 0, -1)]
     if len(entries) > 4:  # two lines of one cost less than a column
         tries[-1:-1] = [(ncols, 34) for ncols, _ in tries[:-1]]
     tries += [(1, wide) for wide in (70, 50, 30)]
     while True:
         ncols, wide = tries.pop(0)
-        texts = {textwrap.fill(label, wide): entries[label] for label in order}
+        texts = {textwrap.fill(label, wide): entries[label] for label in sorted(entries, key=rank)}
         place = {"loc": "outside lower center", "ncols": ncols}
         legend = figure.legend(list(texts.values()), list(texts), **place)
         if not tries or legend.get_window_extent().width <= figure.bbox.width:

@@ -206,8 +206,7 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
             captioned = pictured and re.fullmatch(r"\*[^*].*\*", words, re.DOTALL)
             pictured = _PICTURES.fullmatch(words) is not None
             if block[0].level == 0 and words.startswith(_JUDGED):
-                named_here = _NAMED.findall(words)
-                claims += [claim for name, claim in named_here if name.replace("_", "-") == study]
+                claims += [c for n, c in _NAMED.findall(words) if n.replace("_", "-") == study]
             elif pictured or captioned:
                 continue
             elif not (block[0].type == "fence" and block[0].info.startswith("{")):

@@ -14,6 +14,7 @@ from foretrain.report.sections import curves, fitting, picture, sections, verdic
 
 FILE_NAME = "report.html"
 _SCRIPTS = ("save.js", "zoom.js")  # of figures
+_MOST = 1_590_000  # characters
 
 
 def render(
@@ -23,21 +24,24 @@ def render(
     live: Mapping | None = None,  # the curves that can be looked into, see `foretrain.figures.live`
     # Sections that derive sentences, see `foretrain.report.derivation`.
     derived: Sequence[Derivation] = (),
+    taken: int = 0,  # characters of texts for which pictures and numbers have to make room
 ) -> str:
     """Compose the page, a whole HTML document below 1.6 MB; equal arguments give equal text."""
     board = curves(live) if live else None
-    figures = fitting(figures, len(board["json"]) if board else 0)
-    claims = verdicts(summary, figures, derived)
-    shown = sections(summary, claims, figures, derived, board)
-    return document(
+    fit = fitting(figures, taken + len(board["json"]) if board else taken)
+    claims = verdicts(summary, fit, derived)
+    shown = sections(summary, claims, fit, derived, board)
+    page = document(
         "report/page.html",
-        scripts=("fold.js",) * bool(shown) + _SCRIPTS * bool(figures or live),
+        scripts=("fold.js",) * bool(shown) + _SCRIPTS * bool(fit or live),
         live=bool(live),
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
         verdicts=claims,
-        first=picture(figures[0], claims) if figures else None,
+        first=picture(fit[0], claims) if fit else None,
         sections=shown,
         version=(summary.get("versions") or {}).get("foretrain"),
     )
+    over = 0 if taken else max(0, len(page) - _MOST)
+    return render(summary, figures, live, derived, over) if over else page

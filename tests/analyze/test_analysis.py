@@ -130,6 +130,7 @@ def check_wiring(result):
         ("cut between modules, sum of ln(w/eps^(1/2))", "0"),
         (f"modularity at resolution {g:.3g}", f"{modularity(range(4)):.4g}"),
         ("of 10 rewired graphs", f"{mean:.4g}, at most {most:.4g}"),
+        ("parts without an edge between them, at any scale", "4"),
     ]
 
 

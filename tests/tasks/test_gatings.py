@@ -38,10 +38,8 @@ def test_least_loss_is_what_the_paper_s_solutions_leave():
     assert least_loss(x, y, gates) == pytest.approx(0, abs=1e-30)
     assert least_loss(x, y, np.ones((1, 8))) == pytest.approx(1 / 12)
     # Exclusive-or has no linear part at all.
-    points = xor(1)
-    assert least_loss(points.inputs["x"], points.targets["y"], np.ones((1, 4))) == pytest.approx(
-        0.5
-    )
+    points, all_on = xor(1), np.ones((1, 4))
+    assert least_loss(points.inputs["x"], points.targets["y"], all_on) == pytest.approx(0.5)
 
 
 def test_gates_that_do_not_fit_are_refused():

@@ -31,14 +31,14 @@ def test_72_seeds_that_all_agree_show_a_share_of_95_percent():
 def test_a_fraction_that_is_not_one_has_the_chance_that_is_said():
     pilot = np.arange(10) < 7
     number = int(seeds_needed(sample(samples=pilot, allowed=(0.5, 1.0))))
-    for other, said in (
+    for other, words in (
         (pilot | True, number),
         (~pilot, f"too near to a bound for {MOST:,} seeds"),
     ):
         ends = between(interval(pilot), interval(other))  # from 7 to 10 of 10, from 3 to 7
         fields = {"method": ends.method, "uncertainty": (ends.low, ends.high)}
         needed = seeds_needed(sample(samples=pilot, allowed=(0.5, 1.0), **fields))
-        assert str(needed).endswith(str(said))
+        assert str(needed).endswith(str(words))
     counts = np.random.default_rng(1).binomial(number, 0.7, size=4000)
     lows = {k: interval(np.arange(number) < k, "fraction").low for k in set(counts)}
     assert np.mean([lows[k] >= 0.5 for k in counts]) == pytest.approx(CHANCE, abs=0.06)

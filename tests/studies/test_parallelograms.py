@@ -51,7 +51,7 @@ def build(
     rqi = SHARE + 0.01 * RANDOM.uniform(-1, 1, (len(SIZES), SEEDS))
     real = SHARE + (1 - SHARE) * np.clip(rqi, 0, 1)
     flat = real[:, :5]
-    apart = after * (flat - flat.mean(1, keepdims=True))  # beside what all seeds have in common
+    gap = after * (flat - flat.mean(1, keepdims=True))  # beside what all seeds have in common
     prediction = flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape)
     angle = 2j * np.pi * np.arange(11) / 11
     circles = [sum(np.exp(nu * angle) for nu in sizes) for sizes in frequencies]
@@ -60,7 +60,7 @@ def build(
         "": network(rqi, predicted, real, ideal=real - above, ideal_rqi=rqi - above_rqi),
         "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
         "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
-        "plane": network(SHARE - apart, prediction, flat, decoder_rqi=SHARE + apart),
+        "plane": network(SHARE - gap, prediction, flat, decoder_rqi=SHARE + gap),
         "circle": points([np.stack([z.real, z.imag], axis=-1) for z in circles], 40),
     }
     return grid(study.Parameters(), AXES, SEEDS, networks)

@@ -115,7 +115,7 @@ def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, 
     assert not (tmp_path / "a").exists()
     (tmp_path / "counts.py").write_text(COUNTS.replace("    began", "    1 / 0\n    began"))
     assert main([*words, "--explain"]) == 2
-    one_line(capsys.readouterr().err, "counts.py, line 24: ZeroDivisionError")
+    one_line(capsys.readouterr().err.split("\n", 1)[1], "counts.py, line 24: ZeroDivisionError")
 
 
 def test_what_is_beyond_the_memory_of_a_worker_is_refused_before_it_is_made():

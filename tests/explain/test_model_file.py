@@ -49,7 +49,7 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     assert "Time: about " in err
     assert "Memory: at most " in err
     assert main(["show", "made"]) == 2
-    assert "with which the command that made them goes on" in capsys.readouterr().err
+    assert "give it again, and it goes on" in capsys.readouterr().err
     assert main(f"{command} --shard 2/2".split()) == 0
     out, err = capsys.readouterr()
     assert "Said before training: " in err

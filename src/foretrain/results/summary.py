@@ -105,7 +105,7 @@ def read_summary(folder: Path) -> Summary:
     except FileNotFoundError as error:
         what = "holds none" if Path(folder).exists() else "does not exist"
         if (read_manifest(folder) or {}).get("plan"):
-            what = "holds runs that are not judged yet: the command that made them goes on"
+            what = "holds runs of a command that is not done: give it again, and it goes on"
         raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error

@@ -31,13 +31,13 @@ def test_each_reason_has_its_way_out(reason, way_out):
 def test_a_wide_interval_names_the_seeds_that_its_width_and_the_bound_ask_for():
     assert open_reasons([sample(), sample(allowed=(5, 6))]) == {}  # with a verdict there is none
     claim = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.0, math.inf))
-    number = seeds_needed(claim).seeds
+    number = seeds_needed(claim)
     assert [*open_reasons([claim])] == [f"{ACROSS}; try --seeds {number}"]
     assert f"try --seeds {number}" in ClaimTable([claim]).format(120)
     assert f"try --seeds {number}" in ClaimTable([claim]).to_markdown()
     wider = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.05, math.inf))
-    assert seeds_needed(wider).seeds > number
-    more = f"{ACROSS}; try --seeds {seeds_needed(wider).seeds}"
+    assert seeds_needed(wider) > number
+    more = f"{ACROSS}; try --seeds {seeds_needed(wider)}"
     assert open_reasons([claim, wider]) == {more: [claim, wider]}
 
 
@@ -46,7 +46,7 @@ def test_each_cell_has_its_own_way_out():
     none = f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
     assert open_reasons([on_bound]) == {none: [on_bound]}
     off = sample("a", [0.9, 1.0, 1.1], (0.95, math.inf), cell={"rank": 1})
-    seeds = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}"
+    seeds = f"{ACROSS}; try --seeds {seeds_needed(off)}"
     assert open_reasons([on_bound, off]) == {none: [on_bound], seeds: [off]}
     (row,) = rows([on_bound, off])
     assert row.remarks == (

@@ -105,7 +105,7 @@ def _of_bounds(claim: Claim) -> int | None:
     assert claim.uncertainty is not None
     (low, high), (floor, ceiling) = claim.uncertainty, claim.allowed
     agree = np.arange(claim.seeds + 1)
-    fewest = (_at_least(agree, claim.seeds, low) > 0.0249).sum() - 1
+    fewest = (_at_least(agree, claim.seeds, low) > 0.0249).sum() - 1  # there it is .025
     most = (special.bdtr(agree, claim.seeds, high) < 0.0249).sum()
     ends = [replace(claim, measured=float(number / claim.seeds)) for number in (fewest, most)]
     if len({(end.measured < floor, end.measured > ceiling) for end in ends}) > 1:

@@ -40,7 +40,7 @@ PALETTE = {
     "black": "#000000",
 }
 COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
-NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
+NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}  # in figures
 NAMES |= {"mse": "squared error", "cross_entropy": "cross-entropy", "ntk": "NTK", "mup": "μP"}
 SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))  # of a second theory, told apart without colour, too
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from foretrain.laboratory.conduct import conduct
+from foretrain.laboratory.folder import ended
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
+from foretrain.results.journal import Scan
 from foretrain.study import Program, Training, declare, default, define, parameter
 
 declare("step mode", test_size_weights="Weights.")
@@ -99,3 +101,8 @@ def test_the_grid_says_how_far_its_cells_reach_and_a_kept_axis_is_padded(grid):
     assert whole.sizes["step"] == 3
     assert whole["test_size_ranks"].values[0, 0].tolist() == [0, 1, -1]
     assert not whole["test_size_flags"].values[0, 0, 2]
+
+
+def test_a_run_that_cells_share_is_counted_once():
+    plan = make_plan(STUDY, AXES, seeds=2)  # "long" has the same steps in every cell
+    assert ended(plan, Scan([], np.array([]), {}, {})) == {"missing": 2 * 2 * 2 + 2 * 2}

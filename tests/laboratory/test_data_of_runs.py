@@ -102,9 +102,8 @@ def test_a_folder_whose_runs_knew_no_data_takes_none_that_do(folder):
 
 def test_a_file_that_changes_while_runs_are_made_fails_the_runs_that_follow(folder):
     def measure(p, seed):
-        outcome = np.load(data("x.npy")).mean()
         np.save(folder / "data" / "x.npy", np.arange(9.0))
-        return {"average": outcome}
+        return {"average": np.load(data("x.npy")).mean()}
 
     changing = define("changing", Parameters=Parameters, measure=measure, reads=lambda p: ["x.npy"])
     with pytest.raises(FolderError, match="holds something else now"):

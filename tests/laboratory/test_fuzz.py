@@ -45,8 +45,7 @@ def whole(tmp_path_factory):
     base = tmp_path_factory.mktemp("whole")
     (base / "tiny.py").write_text(TINY)
     assert main(["run", str(base / "tiny.py"), *WORDS, "--out", str(base / "own")]) == 0
-    words = ["--steps", "40", *WORDS, "--out", str(base / "known")]
-    assert main(["run", "one-mode", *words]) == 0
+    assert main(["run", "one-mode", "--steps", "40", *WORDS, "--out", str(base / "known")]) == 0
     return base
 
 

@@ -54,9 +54,8 @@ def test_a_name_or_axes_that_cannot_be_drawn_are_refused_in_one_line(result):
         result.plot("los")
     with pytest.raises(ArgumentError, match=r"`ax` must be axes made by `subplots`"):
         result.plot("loss", ax=3)
-    bare = plt.figure().add_axes((0, 0, 1, 1))
     with pytest.raises(ArgumentError, match=r"made by `subplots`"):
-        result.plot("loss", ax=bare)
+        result.plot("loss", ax=plt.figure().add_axes((0, 0, 1, 1)))
 
 
 def test_a_notebook_shows_the_verdicts_and_unfolds_the_rest(result):

@@ -109,8 +109,7 @@ def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
     axes = {"rate": [0.1, 0.2], "start": 2}
     data = foretrain.train(program, axes, seeds=2, **options)
     assert data["distance"].dims == ("rate", "seed", "step")
-    expected = 2 * (1 - data["rate"]) ** data["step"]
-    assert np.abs(data["distance"] - expected).max() < 1e-5
+    assert np.abs(data["distance"] - 2 * (1 - data["rate"]) ** data["step"]).max() < 1e-5
     foretrain.train(program, axes, seeds=3, **options)
     assert len(scan(tmp_path / "a").identities) == 6
 
@@ -152,8 +151,7 @@ def test_a_mistake_in_a_program_ends_with_file_line_and_message(mine, tmp_path, 
         check=False,
     )
     assert done.returncode == 3
-    last = done.stderr.strip().splitlines()[-1]
-    assert f"{mine}, line {line}: KeyError: 'oops'" in last
+    assert f"{mine}, line {line}: KeyError: 'oops'" in done.stderr.strip().splitlines()[-1]
     log = (tmp_path / "out" / "log.txt").read_text()
     assert "Traceback" in log
     assert log.count("KeyError: 'oops'") == 1, "told once, not for every run"

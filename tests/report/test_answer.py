@@ -81,8 +81,7 @@ def test_text_holds_every_line_once_numbers_flush_right():
     "cell", ["0.42", "-3", "1,234", "1.5e-12", "19.9 ± 0.2", "∞", "5 s", "88% (15 to 111)"]
 )
 def test_a_cell_that_begins_with_a_number_is_flush_right(cell):
-    line = Table("", ("name", "a very long heading"), [("x", cell)]).lines()[-1]
-    assert line == f"x{cell:>24}"
+    assert Table("", ("name", "a very long heading"), [("x", cell)]).lines()[-1] == f"x{cell:>24}"
 
 
 @pytest.mark.parametrize("cell", ["0, 1, 2", "a 3", "4x4", "10-6"])

@@ -2,14 +2,12 @@
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
@@ -24,7 +22,7 @@ from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.command import command
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
-from foretrain.plans.plan import Plan, grid
+from foretrain.plans.plan import Plan
 from foretrain.provenance.record import remarks, unnamed
 from foretrain.report.page import FILE_NAME
 from foretrain.results.files import append_log, disk_errors
@@ -35,7 +33,7 @@ from foretrain.results.result import make_tree, open_result
 from foretrain.results.root import MANIFEST, altered
 from foretrain.results.store import NAME, attributes, begin_tree, in_order
 from foretrain.results.summary import Summary, read_summary, versions, write_summary
-from foretrain.vocabulary import MISSING, OUTCOMES
+from foretrain.vocabulary import MISSING
 
 
 @threadpool_limits.wrap(limits=1)  # more threads wait for each other where cores are busy
@@ -135,14 +133,6 @@ class _Writing:
     def summary(self, claims: Sequence[Claim], problems: Sequence[Problem]) -> Summary:
         """Return what is known of the runs, in short, with these claims and problems."""
         plan = self._plan
-        counts: Counter = Counter()
-        for name, data in {"": self._whole.simulation, **self._whole.variants}.items():
-            for outcome, number in zip(
-                *np.unique(data["outcome"], return_counts=True), strict=True
-            ):
-                counts[("missing", *OUTCOMES)[outcome - MISSING]] += int(number)
-            # A cell that lacks a variant has no runs of it: nothing is missing there.
-            counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         journal, manifest, card = self._journal, self.manifest, plan.study.card
         looks = manifest.get("looks", [])
         return Summary(
@@ -156,7 +146,7 @@ class _Writing:
             data=plan.data,
             wall_time_s=self._wall_time_s,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            runs=dict(+counts),
+            runs=home.ended(plan, journal),
             failures=journal.notes,
             codes=dict(journal.codes),
             backends=journal.backends,

@@ -1,5 +1,6 @@
 """The folder of a plan: what was asked of it, the seal of its sentences, how often it was looked at, by which code."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,13 +9,15 @@ from typing import Any
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
-from foretrain.plans.plan import Plan, join
+from foretrain.plans.plan import Plan, join, runs
 from foretrain.provenance.record import verdicts
 from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
+from foretrain.results.journal import Scan
 from foretrain.results.manifest import FILE, edit_manifest, read_manifest
 from foretrain.results.root import link
 from foretrain.results.summary import versions
+from foretrain.vocabulary import MISSING, OUTCOMES
 
 
 def joined(folder: Path, plan: Plan) -> Plan:
@@ -127,3 +130,10 @@ def _same(look: Look, seal: Mapping[str, Any]) -> bool:
 def stored_plan(folder: Path) -> Mapping[str, Any] | None:
     """The plan of a folder as its manifest holds it, None if it has none."""
     return (read_manifest(folder) or {}).get("plan")
+
+
+def ended(plan: Plan, journal: Scan) -> dict[str, int]:
+    """Return outcome, or "missing", to the number of runs of a plan: a run that cells share is one."""
+    known = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
+    amounts = Counter(known.get(run.identity, MISSING) for run in runs(plan))
+    return {("missing", *OUTCOMES)[code - MISSING]: amounts[code] for code in sorted(amounts)}

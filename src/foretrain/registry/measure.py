@@ -1,7 +1,6 @@
 """From a folder of results to a record: its runs read from the journal, judged anew, and nothing of it written."""
 
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.command import command, settings
-from foretrain.plans.plan import OWN, Plan, plan_from_dict, refuse_other_runs, runs
+from foretrain.plans.plan import OWN, Plan, plan_from_dict, refuse_other_runs
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import git
 from foretrain.registry import present
@@ -24,7 +23,6 @@ from foretrain.results.decode import Look, Seal
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import read_manifest
 from foretrain.results.root import altered
-from foretrain.vocabulary import FAILED, OUTCOMES
 
 _PACKAGE = Path(__file__).parents[1]
 _QUICK = "quick"
@@ -93,9 +91,8 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
 
 def _outcomes(folder: Path, plan: Plan, journal: Scan) -> dict[str, int]:
     """Return outcome to number of runs; raise `FolderError` where runs are missing, failed, or of other code."""
-    stored = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
-    outcomes = [stored.get(run.identity, FAILED) for run in runs(plan)]
-    if lost := outcomes.count(FAILED):
+    counts = home.ended(plan, journal)
+    if lost := counts.get("missing", 0) + counts.get("failed", 0):
         raise FolderError(
             f"Argument `folder` must hold all runs, but {lost} of {folder} are missing or failed. Try the command that made "
             "it again, with --retry-failed."
@@ -105,7 +102,7 @@ def _outcomes(folder: Path, plan: Plan, journal: Scan) -> dict[str, int]:
             f"Argument `folder` must hold runs of the present code ({plan.study.code}), but {folder} holds runs of other code "
             f"({', '.join(others)}). Try foretrain run with --retrain."
         )
-    return {OUTCOMES[number]: amount for number, amount in sorted(Counter(outcomes).items())}
+    return counts
 
 
 def command_of(plan: Plan) -> str:

@@ -87,8 +87,7 @@ def test_a_free_worker_goes_where_nobody_is_then_where_most_is_left():
 def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():
     group, deaths = group_of(6), {}
     group.waiting.clear()
-    worker = Worker(None, group=group, queued={5}, entered={1, 2}, left={3})
-    assert recall(worker, deaths) == []
+    assert recall(Worker(None, group=group, queued={5}, entered={1, 2}, left={3}), deaths) == []
     assert sorted(group.waiting) == [1, 2, 3, 5]
 
     group.waiting.clear()

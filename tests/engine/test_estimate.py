@@ -66,8 +66,7 @@ def test_seconds_are_those_of_all_rounds_of_lanes_and_memory_that_of_four_copies
     assert text.core_s == pytest.approx(2 * (text.run_s + text.open_s) + 3.0)
     assert (text.worker, text.here) == (3e8 + 5e6, HERE + COPIES * 9e6)
     assert "for each of 2 workers" in text.memory
-    alone = of(monkeypatch, trial, workers=1)
-    assert alone.run_s == pytest.approx(5 * 10 + 9 * 2.0, rel=0.01)
+    assert of(monkeypatch, trial, workers=1).run_s == pytest.approx(5 * 10 + 9 * 2.0, rel=0.01)
 
 
 def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours():

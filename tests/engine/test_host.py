@@ -149,8 +149,7 @@ def test_a_study_may_measure_along_step_with_numbers_of_its_own(tmp_path, number
     assert runs["step"].values.tolist() == result.theory["step"].values.tolist() == known.tolist()
     np.testing.assert_allclose(runs["time"], 0.1 * known)
     np.testing.assert_allclose(runs["parts"].sum("half", skipna=False), runs["total"])
-    ends = runs["total"].notnull().sum("step")
-    assert ends.values.tolist() == [[4, 4], [6, 6]]
+    assert runs["total"].notnull().sum("step").values.tolist() == [[4, 4], [6, 6]]
     assert runs["step_length"].values.tolist() == [4, 6]
     assert [claim.verdict for claim in result.claims] == ["holds", "holds"]
     assert "total" in result._drawn()

@@ -30,8 +30,7 @@ def smooth_curves(seed, targets=3, components=4, times=90):
 def test_one_passage_counts_as_the_whole_record_does(seed, prominence):
     curves = smooth_curves(seed)
     counter = passage(curves, prominence)
-    heights = counter.heights[-1]
-    assert (heights == -2).all(), "no curve of this test fills all slots"
+    assert (counter.heights[-1] == -2).all(), "no curve of this test fills all slots"
     counted = bump_counter.bumps_at_end(counter, curves[-1], prominence).sum(0)
     expected = bumps_per_component(curves, prominence=prominence)
     np.testing.assert_array_equal(counted, expected)

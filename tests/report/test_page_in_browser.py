@@ -11,6 +11,7 @@ from visited import SET, SIZES, find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.cli import main
+from foretrain.figures import explore
 from foretrain.registry.publish import publish
 from foretrain.registry.sizes import shipped
 from foretrain.report.answer import Answer, Table
@@ -259,6 +260,18 @@ def test_a_switch_that_would_change_nothing_is_not_shown(open_page, tmp_path, su
     browser = open_page(write(tmp_path, summary, (), live))
     shown = [box.is_displayed() for box in find(browser, ".controls input")]
     assert shown == [False, False, True, True]
+
+
+def test_a_slider_moves_numbers_where_theory_tells_no_curve(open_page, tmp_path, summary):
+    columns = {"values": ["1", "2"], "theory": [[], []], "texts": [["3"], ["4"]]}
+    slider = {"name": "beta", "words": "", "start": 0, "phrases": [""], "notes": [0, 0], **columns}
+    table = {"of": [], "places": [], "seed": "", "headlines": ["More."], "sliders": [slider]}
+    browser = open_page(write(tmp_path, summary, (), explore.EMPTY | {"explore": table}))
+    (box,), (value,) = find(browser, "[data-explore]"), find(browser, ".predicted output")
+    assert value.text == "3"
+    box.send_keys("\ue010")  # End
+    assert value.text == "4"
+    assert not any(part.is_displayed() for part in find(browser, ".curves-plot, [data-act]"))
 
 
 def test_a_table_of_many_columns_is_a_list_on_a_phone(open_page, tmp_path):

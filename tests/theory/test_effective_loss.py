@@ -48,8 +48,7 @@ def test_exact_flow_is_the_gradient_flow():
     times = np.linspace(0, 0.3, 6)
     path = theory.exact_flow(embedding, times, TEN, training)
     assert np.abs(path[-1] - path[0]).max() > 0.1
-    expected = integrated(training, embedding, times)
-    np.testing.assert_allclose(path, expected, atol=2e-7)
+    np.testing.assert_allclose(path, integrated(training, embedding, times), atol=2e-7)
 
 
 def test_late_exact_flow_becomes_linear_at_the_grokking_rate():

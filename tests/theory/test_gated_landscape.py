@@ -89,8 +89,7 @@ def test_the_smallest_curvature_is_that_of_the_whole_hessian(name):
 
 @pytest.mark.parametrize(("table", "second"), [(HADAMARD, np.sqrt(2)), (NEARLY_SEPARATE, 0.9)])
 def test_routes_of_rank_two_leave_their_second_singular_value_as_curvature(table, second):
-    data = routes(table)
-    reduction = find_reduction(gather_statistics(data))
+    reduction = find_reduction(gather_statistics(routes(table)))
     start = 0.05 * start_signs(reduction)
     end = reduced_dynamics.flow(start, np.array([0.0, 400.0]), reduction)[-1]
     # S and D are a quarter of the table and of one. One mode learns the first singular value; the second is left.

@@ -47,8 +47,7 @@ def test_planted_frames_are_found(seed):
 
 @given(st.integers(0, 2**32 - 1))
 def test_diagonals_that_can_be_positive_are(seed):
-    values = np.random.default_rng(seed).uniform(0.2, 2, size=5)
-    families, _ = planted(seed, values=values)
+    families, _ = planted(seed, values=np.random.default_rng(seed).uniform(0.2, 2, size=5))
     # With one space mirrored the planted frames give negative diagonals; others still give positive ones.
     mirror = {"a": 1, "b": -1, "c": 1}
     families = [[(r, c, mirror[r] * mirror[c] * m) for r, c, m in family] for family in families]
@@ -84,6 +83,5 @@ def test_unlucky_coefficients_and_directions_drowned_in_noise_are_survived(seed)
 def test_components_without_connection_share_modes_in_order_of_strength():
     families = [[("a", "b", np.diag([1.0, 3.0])), ("c", "d", np.diag([0.5, 0.2]))]]
     result = joint_diagonalize(dict.fromkeys("abcd", 2), families)
-    expected = {"a": [1, 0], "b": [1, 0], "c": [0, 1], "d": [0, 1]}
-    for name, order in expected.items():
+    for name, order in {"a": [1, 0], "b": [1, 0], "c": [0, 1], "d": [0, 1]}.items():
         np.testing.assert_allclose(np.abs(result.columns[name]), np.eye(2)[order], atol=1e-15)

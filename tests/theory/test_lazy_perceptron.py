@@ -64,7 +64,6 @@ def test_steps_go_as_the_inverse_decay_and_do_not_depend_on_decay_where_the_star
 
 
 def test_layers_of_two_rates_shrink_together_by_their_mean():
-    per_step = lazy.shrinking(0.1, 0.4, 0.5)
-    assert 3 * per_step == pytest.approx(-2 * np.log(0.95) - np.log(0.8))
+    assert 3 * lazy.shrinking(0.1, 0.4, 0.5) == pytest.approx(-2 * np.log(0.95) - np.log(0.8))
     # Not minus zero, over which a step would be minus infinity.
     assert not np.signbit(lazy.shrinking(0.1, 0.4, 0.0))

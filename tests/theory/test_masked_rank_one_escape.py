@@ -96,9 +96,8 @@ def test_starts_that_oppose_each_other_exactly_are_refused():
 
 
 def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
-    trained = routing.circulant(6, 4)
     _, u, v, s = draw(1)
-    early = flow_of(trained, u, v, s)
+    early = flow_of(routing.circulant(6, 4), u, v, s)
     left, right, log_size = escape.early_weights(early, 1e4)
     assert log_size == pytest.approx(4e4)
     np.testing.assert_allclose(left / left[0], 1, rtol=1e-12)

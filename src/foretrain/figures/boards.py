@@ -240,8 +240,7 @@ def _named(part: Grid, name: str, values: list[Any]) -> list[str]:
 def _parameter(part: Grid, name: str) -> str:
     rule = rules(type(part.parameters))[name]
     words = [name.replace("_", " ").capitalize(), _mathematical(rule.symbol)]
-    unit = f" ({rule.unit})" if rule.unit not in ("", "1") else ""
-    return " ".join(filter(None, words)) + unit
+    return " ".join(filter(None, words)) + (f" ({rule.unit})" if rule.unit not in ("", "1") else "")
 
 
 def _placed(values: xr.DataArray, dim: str, place: int, always: bool = False) -> str:

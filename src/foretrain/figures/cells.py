@@ -99,13 +99,12 @@ def _curve(ax, panel):
     x = np.array([values[index[0]] for index in order], float)
     measured = np.array([claim.measured for claim in claims])
     intervals = np.array([claim.uncertainty or (np.nan, np.nan) for claim in claims])
-    allowed = np.array([claim.allowed for claim in claims])
     predicted = np.array([claim.predicted for claim in claims])
     colour = PALETTE["blue"]
     if np.isfinite(intervals).any():
         ax.fill_between(x, *intervals.T, color=colour, alpha=0.25, lw=0, label="95% interval")
     ax.plot(x, measured, color=colour, marker="o", markersize=4, linewidth=1.8, label="measured")
-    for ends in allowed.T:
+    for ends in np.array([claim.allowed for claim in claims]).T:
         if np.isfinite(ends).any():
             ax.plot(x, ends, color=INK, linestyle=":", linewidth=1.2, label="allowed")
     wide = _is_wide(measured[np.isfinite(measured)])
@@ -189,8 +188,7 @@ def _distinct(values, scale, axis) -> list[float]:
     places = (scale(values) - low) / (high - low)
     wide = np.array([0.027 * len(f"{value:.3g}") for value in values])
     for every in range(1, len(values)):
-        gaps = np.diff(places[::every]) - wide[::every][1:] - wide[::every][:-1]
-        if (gaps > 0).all():
+        if (np.diff(places[::every]) - wide[::every][1:] - wide[::every][:-1] > 0).all():
             return list(values[::every])
     return [values[0]]
 

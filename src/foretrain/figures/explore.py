@@ -19,6 +19,7 @@ from foretrain.words import number
 
 _FACTORS = 10.0 ** np.linspace(-1, 1, 25)  # values of a slider, in that of the run
 _NUMBERS = 170  # of each, some seven characters each
+EMPTY = {"axes": [], "variables": [], "cells": {"": {"x": [], "curves": []}}}  # without time
 _LINES = 5  # most lines whose theory moves: with more, too few numbers of each would be left
 
 
@@ -43,12 +44,14 @@ def explore(
 
     Each has for each of its values the curves of theory at some times of the board, which `foretrain.figures.live.live` makes
     of the grid, what the headlines predict, and where theory ends. Variables of few lines come first. The board gets curves
-    of the first cell that the stored theory calls by other names. Where theory tells no curve, its numbers stand there.
+    of the first cell that the stored theory calls by other names. Where theory tells no curve, its numbers stand there, on
+    an empty board, too.
     """
-    (cell, moves), view = moved(study, grid), board["cells"].get(",".join("0" for _ in grid.axes))
+    (cell, moves), whole = moved(study, grid), {**board} or EMPTY
+    view = whole["cells"].get(",".join("0" for _ in grid.axes if board))
     if not (view and moves and grid.theory.data_vars):
         return {**board}
-    names, x = [variable["name"] for variable in board["variables"]], np.array(view["x"])
+    names, x = [variable["name"] for variable in whole["variables"]], np.array(view["x"])
     seed = " of seed 0" if grid.theory.sizes.get("seed", 1) > 1 else ""
     theory, lines = predict(cell), {}
     for name, rows in zip(names, view["curves"], strict=True):
@@ -60,15 +63,15 @@ def explore(
                 if "theory" not in curve:
                     curve |= {"theory": predicted, "of": seed}
     scalars = [n for n, v in theory.items() if not lines and v.size == 1 and v.dtype.kind in "fiu"]
-    if not (lines or scalars):
+    heads = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
+    numeric = [n for n, sentence in enumerate(heads) if callable(sentence.near)]
+    if not (lines or scalars or numeric):
         return {**board}
     ranked = sorted(lines.items(), key=lambda item: (len(item[1]), [*theory].index(item[0])))
     sizes = np.cumsum([len(spots) for _, spots in ranked])
     of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
     most = min(_NUMBERS // max(1, sum(map(len, of.values()))), len(view["x"]))
     places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
-    heads = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
-    numeric = [n for n, sentence in enumerate(heads) if callable(sentence.near)]
 
     def row(there: Grid) -> tuple[list, list[str], str]:
         there = replace(there, theory=predict(there))
@@ -104,7 +107,7 @@ def explore(
     table = {"of": [*of], "places": places.tolist(), "seed": seed}
     words = [f"{curves.axis_label(theory[n])}. {theory[n].attrs['description']}" for n in scalars]
     table["headlines"] = words + [heads[n].statement for n in numeric]
-    return {**board, "explore": {**table, "sliders": [*map(slider, moves)]}}
+    return {**whole, "explore": {**table, "sliders": [*map(slider, moves)]}}
 
 
 def _curve(theory: xr.Dataset, name: str, spot: dict, x: np.ndarray) -> list[float | None]:

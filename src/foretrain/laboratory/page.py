@@ -68,7 +68,7 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
-    if numbers and runs is not None and plan is not None and plan.study.predicts:
+    if runs is not None and plan is not None and plan.study.predicts:
         predict = partial(theory_over, plan.study, silent, theory=partial(theory, explored=True))
         moved = partial(explore, plan.study, predict, runs, numbers)
         if target == folder:

@@ -67,6 +67,7 @@
   }
 
   function draw() {
+    if (!data.variables.length) return;
     const board = columns();
     if (plot) plot.destroy();
     plot = null;
@@ -140,11 +141,11 @@
   }
   for (const slider of axes) slider.addEventListener("input", () => move(null));
   inputs.forEach((input, n) => input.addEventListener("input", () => move([sliders[n], Number(input.value)])));
-  find("csv").addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
+  find("csv")?.addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   const curves = Object.values(data.cells).flatMap((cell) => cell.curves.flat());
-  find("seeds").parentElement.hidden = Boolean(data.joined) || !curves.some((curve) => curve.seeds && curve.seeds.length);
-  find("theory").parentElement.hidden = !curves.some((curve) => curve.theory);
+  if (curves.length) find("seeds").parentElement.hidden = Boolean(data.joined) || !curves.some((curve) => curve.seeds && curve.seeds.length);
+  if (curves.length) find("theory").parentElement.hidden = !curves.some((curve) => curve.theory);
   let width = 0;
   new ResizeObserver(() => {
     if (Math.abs(plotArea.clientWidth - width) > 1) { width = plotArea.clientWidth; draw(); }

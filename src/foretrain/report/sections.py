@@ -83,7 +83,7 @@ def sections(
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary, claims)),
         Section("figures", "Figures", [picture(figure, claims) for figure in figures[1:]]),
-        Section("curves", "Curves", board),
+        Section("curves", "Curves" if board and board["variables"] else "Theory", board),
         Section("derivations", "Derivations", proofs),
         Section("runs", "Runs", runs, not any(map(runs.get, ("codes", "history", "failures")))),
         Section("parameters", "Parameters", _parameters(summary), True),

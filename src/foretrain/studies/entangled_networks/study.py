@@ -9,6 +9,7 @@ from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5"
 COST = "17 min"
+EXPLORE = ("units",)
 REFERENCES = ("bushnaq2024degeneracy", "aoyagi2024")
 SEEDS = 8
 REVISION = 2

@@ -14,6 +14,7 @@ SOURCE = (
     "Bushnaq et al. (2024), Using degeneracy in the loss landscape, sections 2.2.2 and 5.1, Fig. 1"
 )
 COST = "9 min"
+EXPLORE = ("beta",)
 REFERENCES = ("bushnaq2024degeneracy", "watanabe2009")
 SEEDS = 10
 REVISION = 2

@@ -183,8 +183,7 @@ def pushforward(function: Callable, values: Sequence, moved: Sequence) -> tuple[
             return np.zeros(jnp.shape(value), jax.dtypes.float0)
         return jnp.zeros_like(value) if change is None else change.astype(jnp.result_type(value))
 
-    tangents = tuple(map(tangent, values, moved))
-    results, changes = jax.jvp(function, tuple(values), tangents)
+    results, changes = jax.jvp(function, tuple(values), tuple(map(tangent, values, moved)))
     return results, [change if is_real(change) else None for change in changes]
 
 

@@ -42,6 +42,7 @@ from foretrain.explain.simulated import (
     simulator_of,
 )
 from foretrain.laboratory.conduct import part_of
+from foretrain.words import count
 
 _FIRST, _MOST = 4, 16  # starts of a look, and of all by default
 _CORRECTED = 0.2  # of the edge: up to it the first order of the step is enough
@@ -152,6 +153,9 @@ def explained(
     starts = _Starts(runs, 1 if simulator.single(Corner()) else least, least)
     run, linear = Simulation(run_corner(training)), Simulation(linear_corner(training))
     kernels, prediction, twins, substeps = [], None, None, None
+    if tell is not None:
+        kernel = f"First the kernel is computed at {count(starts.number, 'start')} of the network."
+        tell("\n".join([*training.notes, kernel]))
     while True:
         first = starts.known == 1
         for k in range(len(kernels), starts.number):
@@ -170,9 +174,7 @@ def explained(
             if measured is not None and prediction is not None and not prediction.diverging:
                 theory = {"the prediction of the kernel at the start": prediction.train}
                 lines += sentences(curve_comparison(measured, simulator.at, theory))
-            for line in [*training.notes, *lines]:
-                tell(line)
-            for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
+            for line in lines + runs.outlook(planned, time.process_time() - began_s, part[1]):
                 tell(line)
         if part != (1, 1) and first and not runs.train_part(planned, part):
             return None
@@ -259,7 +261,7 @@ def _trained(starts, wanted, prediction, state, substeps, tell):
     if prediction is not None and substeps is None:
         first, edge = partial(starts.train, blocks=blocks[:1]), prediction.edge.measured
         first([*every, *compared(first_substeps(edge))])
-        substeps = enough_substeps(first, edge)
+        substeps = enough_substeps(first, edge, tell)
     substeps = substeps or 1
     every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
     if tell is not None:

@@ -89,7 +89,6 @@ class Explanation(Finding):
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""
         names = [corner_name(self.training, corner) for corner in self.train]
-        axes = {"seed": np.arange(self.starts), "step": self.at}
         rate = self.training.learning_rates[0]
         whole = xr.Dataset(attrs={"learning_rate": rate, "substeps": self.substeps})
         splits = ("", self.train, self.shares), ("test_", self.test, self.test_shares)
@@ -101,6 +100,6 @@ class Explanation(Finding):
                 words = [cause_name(self.training, cause.name) for cause in shares.causes]
                 rows["value"] = "cause", words, [cause.values for cause in shares.causes]
             for name, (dim, labels, values) in rows.items():
-                coords = {dim: labels, **axes}
+                coords = {dim: labels, "seed": np.arange(self.starts), "step": self.at}
                 whole[prefix + name] = xr.DataArray(np.stack(values), coords, tuple(coords))
         return whole

@@ -61,8 +61,7 @@ def every_corner(explanation: Explanation) -> Drawing:
 def _losses(ax, explanation, curves, column):
     at = np.maximum(explanation.at, 0.5)  # step 0 has no place on a log axis
     seed_band(ax, at, curves[explanation.run], color=PALETTE["blue"], label="the run")
-    first = float(curves[explanation.run][:, 0].mean())
-    flow = np.minimum(curves[explanation.theory], 2 * first)
+    flow = np.minimum(curves[explanation.theory], 2 * float(curves[explanation.run][:, 0].mean()))
     name = corner_name(explanation.training, explanation.theory)
     ax.plot(at, flow.mean(0), **theory_line(linestyle=":"), label=name)
     prediction = explanation.prediction

@@ -280,11 +280,11 @@ def compared(substeps: float) -> list[Simulation]:
     return [Simulation(Corner(True, gates), n) for gates in (True, False) for n in numbers]
 
 
-def enough_substeps(train: Train, share: float) -> float:
+def enough_substeps(train: Train, share: float, tell: Callable | None = None) -> float:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
     From `first_substeps` it doubles until the training curves of half as many agree to a thousandth of the
-    loss at the start.
+    loss at the start. `tell` is called with a line before each time.
 
     Raises:
         ForetrainError: 64 are not enough.
@@ -299,6 +299,9 @@ def enough_substeps(train: Train, share: float) -> float:
             gaps = [np.abs(a - b) / a[:, :1] for a, b in (losses[:2], losses[2:])]
         if np.max(gaps) < _AGREE:
             return substeps
+        if tell is not None:
+            gap = f"the curve of the flow is off by {np.max(gaps):.1g} of the loss at the start"
+            tell(f"Smaller steps are tried: with {substeps:g} a step of the run {gap}.")
         substeps *= 2
     raise ForetrainError(
         f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `learning_rate`."

@@ -132,7 +132,7 @@ def stored_plan(folder: Path) -> Mapping[str, Any] | None:
     return (read_manifest(folder) or {}).get("plan")
 
 
-def ended(plan: Plan, journal: Scan) -> dict[str, int]:
+def ended(plan: Plan, journal: Scan) -> dict[Any, int]:
     """Return outcome, or "missing", to the number of runs of a plan: a run that cells share is one."""
     known = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
     amounts = Counter(known.get(run.identity, MISSING) for run in runs(plan))

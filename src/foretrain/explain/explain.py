@@ -116,7 +116,7 @@ def explained(
         seeds: Number of starts, each with minibatches of its own. By default four, and then four more, up to 16, as long as an
             interval leaves open which cause is the first, whether the gap is above the floor, or what the regime is.
         from_zero: Compare with a theory whose network begins at zero: its output at the start is a cause. Twice the corners.
-        tell: Called with lines: notes, the prediction, time and memory that training will take, smaller steps of the flow; after
+        tell: Called with lines: notes, the prediction, time and memory that training will take, smaller flow steps; after
             every start of a large network, or every four, the causes found so far. Without it no progress is shown either.
         measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`.
         out: Folder of results, by default ``runs/explain-<hash>``; what it holds of this training is not trained again.

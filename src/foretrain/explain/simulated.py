@@ -284,7 +284,7 @@ def enough_substeps(train: Train, share: float, tell: Callable | None = None) ->
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
     From `first_substeps` it doubles until the training curves of half as many agree to a thousandth of the
-    loss at the start. `tell` is called with a line before each time.
+    loss at the start. `tell` is called with a line each time.
 
     Raises:
         ForetrainError: 64 are not enough.
@@ -300,8 +300,8 @@ def enough_substeps(train: Train, share: float, tell: Callable | None = None) ->
         if np.max(gaps) < _AGREE:
             return substeps
         if tell is not None:
-            gap = f"the curve of the flow is off by {np.max(gaps):.1g} of the loss at the start"
-            tell(f"Smaller steps are tried: with {substeps:g} a step of the run {gap}.")
+            gap = f"change by {np.max(gaps):.1g} of the loss at the start where these are halved"
+            tell(f"Smaller steps of the flow are tried: its curves of {substeps:g} a step {gap}.")
         substeps *= 2
     raise ForetrainError(
         f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `learning_rate`."

@@ -68,7 +68,7 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
-    if runs is not None and plan is not None and plan.study.predicts:
+    if runs is not None and plan is not None and "EXPLORE" in (plan.study.part("study") or {}):
         predict = partial(theory_over, plan.study, silent, theory=partial(theory, explored=True))
         moved = partial(explore, plan.study, predict, runs, numbers)
         if target == folder:

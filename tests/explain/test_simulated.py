@@ -136,10 +136,10 @@ def test_the_number_of_substeps_makes_the_flow(x64):
     substeps = enough_substeps(simulator.train, 0.4)
     here, there = (simulator.run(Corner(True, True), n).train for n in (substeps, 8 * substeps))
     assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
-    ends, told = {1.0: 1e308}, []  # with one substep the flow runs away, which brings no warning
+    ends, lines = {1.0: 1e308}, []  # with one substep the flow runs away, which brings no warning
     curves = lambda each: Curves(np.array([[0.1, ends.get(each.substeps, 0.05)]]), None, 0)  # noqa: E731
     train = lambda some: {each: curves(each) for each in some}  # noqa: E731
-    assert (enough_substeps(train, 0.4, told.append), len(told)) == (2, 1)
+    assert (enough_substeps(train, 0.4, lines.append), len(lines)) == (2, 1)
 
 
 def test_small_steps_in_single_precision_are_the_same_flow(x64):

@@ -75,10 +75,10 @@ LINES = {
     "theory, networks, tasks, dynamics": (9_766, 9_766),
     "engine": (3_187, 3_187),
     "results, provenance": (3_867, 3_867),
-    "laboratory, registry": (3_989, 3_989),
+    "laboratory, registry": (3_986, 3_986),
     "plans, claims, quantities": (6_113, 6_113),
     "report, figures": (4_360, 4_360),
-    "ground floor": (1_441, 1_441),
+    "ground floor": (1_444, 1_444),
     "all rooms": (66_543, 66_543),
     "tests": (37_000, 37_000),
 }

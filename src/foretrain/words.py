@@ -47,11 +47,10 @@ def number(value, digits: int | None = _DIGITS) -> str:
         return "0"
     if digits is None:
         digits = next(n for n in range(1, 18) if float(f"{value:.{n - 1}e}") == value)
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # after rounding
-    if -3 <= exponent < 5:
-        return _strip(f"{value:.{max(0, digits - 1 - exponent)}f}")
-    mantissa = f"{value:.{digits - 1}e}".partition("e")[0]
-    return f"{_strip(mantissa)}e{exponent}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")  # after rounding
+    if -3 <= int(exponent) < 5:
+        return _strip(f"{value:.{max(0, digits - 1 - int(exponent))}f}")
+    return f"{_strip(mantissa)}e{int(exponent)}"
 
 
 def _strip(text: str) -> str:
@@ -109,6 +108,11 @@ def told_apart(values: Sequence) -> list[str]:
 def count(amount: int, singular: str, plural: str = "") -> str:
     """A number of things: "1 seed", "3 seeds"."""
     return f"{amount} {singular if amount == 1 else plural or singular + 's'}"
+
+
+def title(name: str) -> str:
+    """Words for a name in code, as above a panel or along an axis."""
+    return name.replace("_", " ").capitalize()
 
 
 def outcome(name: str) -> str:
@@ -276,8 +280,7 @@ def _fitting(character: str, encoding: str) -> str:
     words = unicodedata.name(character, "").split(" WITH ")[0].split()
     if words[:1] == ["GREEK"]:
         return words[-1].capitalize() if "CAPITAL" in words else words[-1].lower()
-    bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return bare or code
+    return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or code
 
 
 def cell_label(values: Mapping[str, Any]) -> str:

@@ -42,8 +42,8 @@ def test_two_axes_give_a_map_and_further_ones_stay_at_their_first_value():
     assert values.shape == (4, 5)
     np.testing.assert_allclose(values[0], 101.505)
     np.testing.assert_allclose(values[1:], 1.005)
-    assert (ax.get_xlabel(), ax.get_xscale()) == ("init_scale", "log")
-    assert (ax.get_ylabel(), ax.get_yscale()) == ("rank", "linear")
+    assert (ax.get_xlabel(), ax.get_xscale()) == ("Init scale", "log")
+    assert (ax.get_ylabel(), ax.get_yscale()) == ("Rank", "linear")
     assert "(mask) are at the first value it was judged at" in drawing.caption
 
 

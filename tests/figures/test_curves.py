@@ -98,8 +98,8 @@ def test_the_first_axis_is_panels_the_second_colours_and_others_stay_at_their_fi
     whole = grid(AXES)
     drawing = draw(whole)["loss"]
     assert [ax.get_title(loc="left") for ax in drawing.figure.axes] == [
-        "init_scale=0.05",
-        "init_scale=0.2",
+        "Init scale = 0.05",
+        "Init scale = 0.2",
     ]
     for ax, scale in zip(drawing.figure.axes, (0.05, 0.2), strict=True):
         theory = lines(ax, dashed=True)

@@ -34,7 +34,7 @@ def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(ca
 @pytest.mark.parametrize("name", catalogue.names())
 def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(name):
     result = info(name)
-    result["needs"] = needed.lines(name)
+    result["needs"] = needed.likely(name)
     text = result.text(120)
     assert len(text.splitlines()) <= 32
     assert len(result.text(80).splitlines()) <= 44

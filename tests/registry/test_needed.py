@@ -30,8 +30,8 @@ def test_of_stored_runs_those_with_most_seeds_count_and_of_claims_the_headlines(
     lines = needed.lines("one-mode")
     assert lines[0] == "Seeds for a verdict four times in five, by runs/many (5 seeds):"
     assert lines[1:] == [
-        f"  wide    {seeds_needed(WIDE)}",
-        f"  narrow  {seeds_needed(NARROW)}",
+        f"  wide: {seeds_needed(WIDE)} seeds",
+        f"  narrow: {seeds_needed(NARROW)} seeds",
     ]
     assert seeds_needed(NARROW) < seeds_needed(WIDE)
 
@@ -41,9 +41,9 @@ def test_a_headline_of_several_cells_needs_the_most_of_them_and_one_that_is_open
         sample("a", values, (0, 2), rank="headline", cell={"rank": n})
         for n, values in enumerate([(1, 1.1, 1), (0.5, 1.5, 1)])
     ]
-    assert needed.needs(cells)["a"] == max(seeds_needed(item) for item in cells)
+    assert needed.needs(cells)["a"] == f"{max(seeds_needed(item) for item in cells)} seeds"
     lost = sample("b", (1.0, 1.1), rank="headline", verdict="inconclusive", reason="2 runs failed")
-    assert needed.needs([lost])["b"] == "2 runs failed"
+    assert needed.needs([lost])["b"] == "no number: 2 runs failed"
 
 
 def test_without_runs_the_registry_says_it_and_of_an_unknown_study_nothing_is_said(

@@ -36,9 +36,9 @@ def _info(arguments):
     if arguments.name == "list":
         details |= arguments.claims
     else:
-        from foretrain.registry.needed import lines
+        from foretrain.registry.needed import likely
 
-        facts["needs"] = lines(facts["study"], arguments.pilot)
+        facts["needs"] = likely(facts["study"], arguments.pilot)
     if arguments.json:
         print_json(facts)
     else:

@@ -17,7 +17,7 @@ from foretrain.quantities import curves
 from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.measured import NotApplicable, PerSeed
 from foretrain.quantities.panels import Panel
-from foretrain.words import told_apart
+from foretrain.words import title, told_apart
 
 
 @dataclass
@@ -55,9 +55,9 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
         names = _named(part, panel.across, values)
         places = [(name, {panel.across: v}, {}) for name, v in zip(names, values, strict=True)]
     else:
-        places = [(title, {}, at) for title, at in _dims(panel, part)]
-    for title, chosen, at in places:
-        board = _board(panel, part, chosen, at, title, words)
+        places = [(head, {}, at) for head, at in _dims(panel, part)]
+    for head, chosen, at in places:
+        board = _board(panel, part, chosen, at, head, words)
         if any(np.isfinite(line.samples).any() or line.theory for line in board.lines):
             yield board
 
@@ -75,7 +75,7 @@ def _dims(panel: Panel, part: Grid) -> list[tuple[str, dict[str, int]]]:
     ]
 
 
-def _board(panel, part, chosen, at, title, words) -> Board:
+def _board(panel, part, chosen, at, head, words) -> Board:
     known = rules(type(part.parameters))
     lines: list[Line] = []
     reads: set[str] = set()
@@ -101,7 +101,7 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     ylabel = panel.label or labels["y"]
     places = (part.values(panel.x) if panel.x in known else ()) if panel.x else ("",)
     columns = [place for place in places if isinstance(place, str)]
-    return Board(panel, cell, title or panel.title, lines, xlabel, ylabel, words, reads, columns)
+    return Board(panel, cell, head or panel.title, lines, xlabel, ylabel, words, reads, columns)
 
 
 def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> list[Line]:
@@ -218,7 +218,7 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
         dim = own[0]  # the clock of a variant that is observed at times of its own
     extra = [dim for dim in values.dims if dim not in ("seed", dim) and values.sizes[dim] == 1]
     values = values.squeeze(extra)
-    x, label = np.arange(values.sizes[dim], dtype=float), dim.replace("_", " ").capitalize()
+    x, label = np.arange(values.sizes[dim], dtype=float), title(dim)
     time = values.coords.get("time")
     if panel.x == "time" and time is not None and time.dims == (dim,) and np.isfinite(time).any():
         x, label = time.values.astype(float), curves.axis_label(time, "Time")
@@ -239,7 +239,7 @@ def _named(part: Grid, name: str, values: list[Any]) -> list[str]:
 
 def _parameter(part: Grid, name: str) -> str:
     rule = rules(type(part.parameters))[name]
-    words = [name.replace("_", " ").capitalize(), _mathematical(rule.symbol)]
+    words = [title(name), _mathematical(rule.symbol)]
     return " ".join(filter(None, words)) + (f" ({rule.unit})" if rule.unit not in ("", "1") else "")
 
 

@@ -15,6 +15,7 @@ from foretrain.claims.cells import gather, over_axes
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, legend_below, log_ticks, panels, style
+from foretrain.words import title
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
@@ -66,8 +67,8 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
         wide = 33 if columns == 2 else 66
         statement = next(iter(panel.claims.values())).statement
         words = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
-        title = "\n".join([*textwrap.wrap(panel.id, wide), *words]).replace("$", r"\$")
-        ax.set_title(title, loc="left", fontsize=10.5, pad=9)
+        text = "\n".join([*textwrap.wrap(panel.id, wide), *words]).replace("$", r"\$")
+        ax.set_title(text, loc="left", fontsize=10.5, pad=9)
     legend_below(figure)
     return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
 
@@ -114,7 +115,7 @@ def _curve(ax, panel):
         ax.set_yscale("log")
     _scale(ax.xaxis, ax.set_xscale, x)
     _mark(ax, x, measured, claims)
-    ax.set(xlabel=name, ylabel=_measured(claims[0]))
+    ax.set(xlabel=title(name), ylabel=_measured(claims[0]))
 
 
 def _map(ax, panel):
@@ -134,7 +135,7 @@ def _map(ax, panel):
     _edge(ax, panel, _edges(x), _edges(y), np.argsort(x), np.argsort(y))
     size = float(np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0))
     _mark(ax, at[:, 0], at[:, 1], list(panel.claims.values()), size)
-    ax.set(xlabel=across, ylabel=up)
+    ax.set(xlabel=title(across), ylabel=title(up))
 
 
 def _edge(ax, panel, x, y, columns, rows) -> None:

@@ -26,7 +26,7 @@ from foretrain.figures.style import (
 from foretrain.quantities import curves
 from foretrain.quantities.cell import THEORY
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
-from foretrain.words import cell_words, told_apart
+from foretrain.words import cell_words, title, told_apart
 
 _FIGURES = 6
 _PANELS = 6
@@ -82,7 +82,7 @@ def _figure(grid, name: str) -> Drawing:
         if not any(drawn):
             ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
-            ax.set_title(f"{axes[0]}={titles[place]}", loc="left", fontsize=12)
+            ax.set_title(f"{title(axes[0])} = {titles[place]}", loc="left", fontsize=12)
         ax.set_xlabel(label)
         if rest is not None:
             for spot, colour in zip(lines.values(), colours, strict=False):
@@ -96,10 +96,9 @@ def _figure(grid, name: str) -> Drawing:
         setp(ax.get_lines(), path_effects=[Smooth()])
     setp(board[:, 0], ylabel=curves.axis_label(variable))
     legend_below(figure, columns=2)
-    title = name.replace("_", " ").capitalize()
     caption = _caption(grid, variable, theory, axes, own, len(lines))
     caption += _REST * (rest is not None) + cut
-    return Drawing(figure, title, caption, frozenset((name, f"{THEORY}/{name}")))
+    return Drawing(figure, title(name), caption, frozenset((name, f"{THEORY}/{name}")))
 
 
 def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:

@@ -9,7 +9,7 @@ from foretrain.claims.interval import interval
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, titled_panels
 from foretrain.quantities.cell import Cell
-from foretrain.words import count, number
+from foretrain.words import count, number, title
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LEGIBLE = 5  # values of an axis up to which numbers fit into cells
@@ -37,8 +37,8 @@ def draw_phase_map(
     share = np.stack([(runs == code).mean("seed") for code in range(len(names))], -1)
     bits = -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
     legible = max(bits.shape) <= _LEGIBLE
-    title = "Entropy, median steps" if legible else "Entropy"
-    figure, (left, right) = titled_panels(("Probability of phases", title), 4.4)
+    entropy = "Entropy, median steps" if legible else "Entropy"
+    figure, (left, right) = titled_panels(("Probability of phases", entropy), 4.4)
     column, row = np.indices(bits.shape)
     begin = column[..., None] - 0.5 + np.cumsum(share, -1) - share
     for code, (name, colour) in enumerate(zip(names, _COLOURS, strict=True)):
@@ -57,7 +57,7 @@ def draw_phase_map(
             words = [number(value, 1 if value < 1 else 6) for value in values[::every]]
             axis.set_ticks(range(0, len(values), every), words, fontsize=9.7)
             if ax is left or axis is ax.xaxis:
-                axis.set_label_text(name.replace("_", " ").capitalize())
+                axis.set_label_text(title(name))
         ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
     never = interval(np.zeros(c.seeds, bool)).high
     medians = f", and from above median steps of {moments} (–: never)" if legible else ""

@@ -122,32 +122,32 @@ def _head(facts: Info, width: int) -> list[str]:
 
 def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
-    claims, needs = facts["claims"], facts.get("needs", ())
+    claims, (by, needs) = facts["claims"], facts.get("needs", ("", {}))
     of = {claim["id"]: claim["corrects"] or claim["id"] for claim in claims}
     first = {of[claim["id"]] for claim in claims if claim["rank"] == HEADLINE} or {*of.values()}
-    head = f"{count(len({*of.values()}), 'claim')}, all with -v; a run judges those that apply to it. The headlines:"
+    head = f"{count(len({*of.values()}), 'claim')}, all with -v; a run judges those that apply to it. The headlines"
+    head += f", with the {by}:" if needs else ":"
     lines = ["", fold(head, width) if claims else "No claims."]
     for claim in sorted(claims, key=lambda claim: [*of].index(of[claim["id"]])):
         mark = "- " if of[claim["id"]] == claim["id"] else "  Corrected: "
-        text = fold(mark + claim["sentence"], width, "  ", "    ")
+        seeds = f" ({needs[claim['id']]})" if claim["id"] in needs else ""
+        text = fold(mark + claim["sentence"] + seeds, width, "  ", "    ")
         lines += [text] if of[claim["id"]] in first else []
-    numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
-    texts = [f"{line} {numbers}" for line in needs[:1]]
-    texts += [f"Parameters (default; -v: their meaning): {defaults}"]
-    return lines + [part for text in texts for part in ("", fold(text, width))]
+    return [*lines, "", fold(f"Parameters (default; -v: their meaning): {defaults}", width)]
 
 
 def _details(facts: Info, width: int) -> list[str]:
     """Return in lines every claim of a study and every parameter."""
     head = f"{count(len(facts['claims']), 'sentence')}, with what is allowed where that is fixed"
-    lines = ["", head]
+    by, needs = facts.get("needs", ("", {}))
+    lines = ["", fold(head + f"; {by}" if needs else head, width)]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
-        text = f"{claim['sentence']}{allowed} {claim['why']} {claim['source']}"
+        seeds = f" Needs {needs[claim['id']]}." if claim["id"] in needs else ""
+        text = f"{claim['sentence']}{allowed}{seeds} {claim['why']} {claim['source']}"
         lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
-    needs = [fold(line, width, "", "    ") for line in facts.get("needs", ())]
-    lines += ["", *needs, *[""][: len(needs)], "Parameters (default)"]
+    lines += ["", "Parameters (default)"]
     for name, rule in facts["parameters"].items():
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""
         text = fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6)

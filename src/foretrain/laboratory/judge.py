@@ -48,8 +48,7 @@ def judged(
     groups: dict[tuple[str, ...], list[Sentence]] = {}
     for sentence in study.sentences:
         groups.setdefault(sentence.along, []).append(sentence)
-    sizes = {name: len(values) for name, values in grid.axes.items()}
-    total = sum(math.prod(sizes[name] for name in sizes if name not in along) for along in groups)
+    total = sum(math.prod(len(v) for n, v in grid.axes.items() if n not in a) for a in groups)
     claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
     documents = document_values(study)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from foretrain.quantities.cell import Runs
 from foretrain.vocabulary import CONVERGED, STALLED
-from foretrain.words import number
+from foretrain.words import number, title
 
 _LARGEST = 1e30  # beyond it a run is blowing up, and would flatten all else
 
@@ -43,7 +43,7 @@ def axis_label(array: xr.DataArray, name: str | None = None) -> str:
 
     The unit is attrs ``units``; none is written for a pure number, whose unit is "1".
     """
-    text = name or str(array.name or "").replace("_", " ").capitalize()
+    text = name or title(str(array.name or ""))
     unit = str(array.attrs.get("units", "1"))
     return text if unit in ("1", "") else f"{text} ({unit})"
 

@@ -52,7 +52,6 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     if home.looks_before(folder, plan):
         raise FolderError(f"Verdicts of {folder} were seen with fewer seeds. Try a new folder.")
     journal = scan(folder)
-    counts = _outcomes(folder, plan, journal)
     if not size and plan.preset == OWN:
         rule = "name the size of a run whose parameters are those of no preset"
         raise argument_error("size", rule, "is not given", "Try --size and a name.")
@@ -82,7 +81,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         **dict[str, Any](present.hashes(study)),
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
-        runs=counts,
+        runs=_outcomes(folder, plan, journal),
         versions=dict(summary.versions),
         checksums=of_data({**networks, "theory": whole.theory, "fits": whole.fits}),
         claims=tuple(claims),

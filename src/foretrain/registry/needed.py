@@ -28,21 +28,19 @@ def _stored(study: str, folder: Path | None) -> Iterator[tuple[str, int, Sequenc
             yield str(place), summary.seeds, summary.claims
 
 
-def needs(claims: Iterable[Claim]) -> dict[str, int | str]:
-    """Return id of each headline to the number of seeds for a verdict in four cases of five, the largest of its cells.
-
-    Where no number is enough, it is the reason.
-    """
-    needed: dict[str, int | str] = {}
+def needs(claims: Iterable[Claim]) -> dict[str, str]:
+    """Return id of each headline to the seeds for a verdict in four cases of five, the most of its cells, or why none do."""
+    needed: dict[str, str] = {}
     for group in gather(claim for claim in claims if claim.rank == HEADLINE):
         cells = [seeds_needed(claim) for claim in group.claimed]
         reason = next((cell for cell in cells if isinstance(cell, str)), "")
-        needed[group.id] = reason or max((int(cell) for cell in cells), default=0)
+        most = max((cell for cell in cells if isinstance(cell, int)), default=0)
+        needed[group.id] = f"no number: {reason}" if reason else count(most, "seed")
     return needed
 
 
-def lines(study: str, folder: Path | None = None) -> list[str]:
-    """Return in lines how many seeds each headline of a study is likely to need; none where nothing is known of it.
+def likely(study: str, folder: Path | None = None) -> tuple[str, dict[str, str]]:
+    """Return by what runs they are estimated, and id of each headline to the seeds it needs; nothing where nothing is known.
 
     They are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
     The study is named, or is the path of one's own. Raises `FolderError` where the folder holds no results of the study.
@@ -53,11 +51,12 @@ def lines(study: str, folder: Path | None = None) -> list[str]:
         raise FolderError(f"Argument `pilot` must hold results of `{name}`, but {folder} does not.")
     known = known or [(f"the registry, {r.size}", r.seeds, r.claims) for r in shipped(name)]
     source, seeds, claims = max(known, key=lambda pilot: pilot[1], default=("", 0, ()))
-    if not (needed := needs(claims)):
-        return []
-    width = max(map(len, needed)) + 2
-    texts = (f"{n}" if isinstance(n, int) else f"no number: {n}" for n in needed.values())
-    return [
-        f"Seeds for a verdict four times in five, by {source} ({count(seeds, 'seed')}):",
-        *(f"  {id:<{width}}{text}" for id, text in zip(needed, texts, strict=True)),
-    ]
+    by = f"seeds for a verdict four times in five, by {source} ({count(seeds, 'seed')})"
+    return by, needs(claims)
+
+
+def lines(study: str, folder: Path | None = None) -> list[str]:
+    """Return in lines what is `likely`; none where nothing is known of the study."""
+    head, texts = likely(study, folder)
+    rows = [f"  {id}: {text}" for id, text in texts.items()]
+    return rows and [f"S{head[1:]}:", *rows]

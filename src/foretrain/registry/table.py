@@ -60,13 +60,12 @@ def facts(record: Record) -> dict[str, str]:
     """Return what is to be known of a record, label to text."""
     same = "the document's size" + " is not known" * (record.differs is None)
     root = f" of root {record.root_seed}" if record.root_seed else ""
-    renewed = {"Renewed": record.renewed} if record.renewed else {}
     return {
         "Size": size_text(record.differs or {}) or same,
         "Seeds": count(record.seeds, "seed") + root,
         "Device": " on ".join(filter(None, (record.precision, record.device))),
         "Commit": record.commit or "unknown",
-        **renewed,
+        **({"Renewed": record.renewed} if record.renewed else {}),
         "Code": f"makes {record.makes}, predicts {record.predicts}, judges {record.judges}",
         "Cost": duration(record.cost),
         "Together": summary(record.claims),

@@ -138,8 +138,7 @@ def real(
 
 def _within(name, value, minimum, maximum):
     low = minimum is not None and value < minimum
-    high = maximum is not None and value > maximum
-    if not (low or high):
+    if not (low or (maximum is not None and value > maximum)):
         return
     if minimum is not None and maximum is not None:
         rule = f"be between {_text(minimum)} and {_text(maximum)}"

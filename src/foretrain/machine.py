@@ -29,8 +29,7 @@ def usable_cores() -> int:
 
 def physical_memory() -> float:
     """Bytes of the machine's memory, or of a cgroup's where that is less; inf where neither is known."""
-    limits = (limit for limit, _ in _memory_limits())
-    return min(_of_machine(), *limits, math.inf)
+    return min(_of_machine(), *(limit for limit, _ in _memory_limits()), math.inf)
 
 
 def free_memory() -> float:

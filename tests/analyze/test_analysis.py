@@ -112,10 +112,9 @@ def check_wiring(result):
     """Each mode is a chain of two edges, both the square of its strength from end to end; nothing joins two modes."""
     for part in result.wiring.graph.strengths:
         assert part == pytest.approx(np.diag((OUTER * INNER) ** 2), abs=1e-9)
-    modes = [(str(k), "1", "1", "1") for k in (1, 2, 3, 4)]
     rest = [("in none", "0", "0", "0"), ("all directions kept", "4", "4", "4")]
     heading = "Modules of the interaction graph, directions of each layer"
-    assert dict_of(result)[heading] == modes + rest
+    assert dict_of(result)[heading] == [(str(k), "1", "1", "1") for k in (1, 2, 3, 4)] + rest
     # Modularity 1 - g sum_a v_a^2, v_a the share of module a, and of rewired graphs: the same edges on other chains.
     g = result.wiring.modules.resolution
 
@@ -218,9 +217,8 @@ def test_weights_that_are_no_minimum_of_the_loss_are_not_trusted():
     slope = (2 * (x @ weights.T - y).T @ x / len(x))[0]
     costs = (x**2).mean(0)
     centre = -slope / 2 / (costs + eps)
-    known = (slope @ centre + centre**2 @ costs) / eps
     moved = slope_shift(function.apply, function.params, x, y, "mse", eps)
-    assert moved == pytest.approx(known, rel=1e-3)
+    assert moved == pytest.approx((slope @ centre + centre**2 @ costs) / eps, rel=1e-3)
     result = analyze(network, x, EPS, y=y, gradients=400_000)
     assert not result.sampled.trusted.any()
     assert all("no minimum of this loss" in lines[-1] for lines in result.sampled.doubts)

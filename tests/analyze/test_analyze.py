@@ -111,8 +111,7 @@ def test_a_stored_run_of_the_study_is_read(tmp_path):
     small |= {"decoder_learning_rate": 0.01, "decoder_decay": 1.0}
     small |= {"seeds": 1, "keep_state": "end", "out": tmp_path / "r", "quiet": True, "workers": 1}
     result = foretrain.run("modular-transformer", **small)
-    network = of_arrays(arrays(result.simulation.isel(seed=0)))
-    assert network.params[0]["embedding"].shape == (5, 3)
+    assert of_arrays(arrays(result.simulation.isel(seed=0))).params[0]["embedding"].shape == (5, 3)
 
 
 def test_its_parts_share_a_scale_and_doubts_are_told(monkeypatch):
@@ -193,8 +192,7 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
     for labels, loss in (("t", "kl"), ("c", "mse")):
         with pytest.raises(ArgumentError, match="for labels of this kind"):
             foretrain.analyze(models, x, folder / f"{labels}.npy", loss=loss)
-    two = foretrain.analyze(models, x, modules=2).block_counts()["modules"]
-    assert two.tolist() == [2, 2]
+    assert foretrain.analyze(models, x, modules=2).block_counts()["modules"].tolist() == [2, 2]
     with pytest.raises(ArgumentError, match="`outputs` must be those of the network"):
         foretrain.analyze(models, x, outputs=folder / "t.npy")
     np.savez(folder / "both.npz", x=X, y=classes)

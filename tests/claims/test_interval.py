@@ -100,8 +100,7 @@ def test_an_end_moves_out_steadily_with_the_skewness(n):
         far,
     ):  # of samples of which one is far out, up to the largest skewness that so many can have
         samples = np.append(np.linspace(-1, 1, n - 1), far)
-        result = interval(samples)
-        return (result.high - samples.mean()) / stats.sem(samples), stats.skew(samples)
+        return (interval(samples).high - samples.mean()) / stats.sem(samples), stats.skew(samples)
 
     reached, skewness = np.array([reach(far) for far in np.geomspace(2, 1e4, 400)]).T
     slope = np.diff(reached) / np.diff(skewness)

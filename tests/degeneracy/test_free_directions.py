@@ -143,12 +143,11 @@ def test_linear_neurons_are_one_block_and_the_unit_is_of_it(activation):
     """Always on, always off and, with biases, the unit that is always 1."""
     random = np.random.default_rng(0)
     first, shifts = 0.1 * random.normal(size=(4, 3)), np.array([5.0, 5.0, -5.0, 0.0])
-    x = planted.data(300, 3)
     leaky = activation == "leaky_relu"
     for biased in (True, False):
         biases = [shifts, None if not biased else random.normal(size=5)]
         net = network.perceptron([first, random.normal(size=(5, 4))], biases, activation)
-        freedom, deficit = counted(net, x)
+        freedom, deficit = counted(net, planted.data(300, 3))
         linear = (0, 1, 2) if leaky else (0, 1)
         block = next(b for b in freedom.sections[0].blocks if b.neurons == linear)
         assert block.constants == ((1, 1, 0.01) if leaky else (1, 1))

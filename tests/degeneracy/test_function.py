@@ -16,8 +16,7 @@ PARAMS = {"inward": {"w": np.ones((3, 4), np.float32)}, "out": [np.full((4, 2), 
 
 
 def apply(params, x):
-    hidden = jnp.tanh(x @ params["inward"]["w"])
-    return hidden @ params["out"][0] + params["out"][1]
+    return jnp.tanh(x @ params["inward"]["w"]) @ params["out"][0] + params["out"][1]
 
 
 def test_a_plain_function_gives_outputs_and_names():

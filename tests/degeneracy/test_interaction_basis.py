@@ -22,9 +22,8 @@ TURNED = Section(lambda p, f: p["turn"] @ jnp.tanh(p["weight"] @ f + p["bias"]),
 
 def map_in_basis(network, basis, at):
     """The linear part of a layer map between its bases: exact for linear sections."""
-    chain = folded.steps(network, basis.folded)
     width = basis.layers[at].forward.shape[1]
-    jacobian = chain[at].jacobians(np.ones((1, width)))[0]
+    jacobian = folded.steps(network, basis.folded)[at].jacobians(np.ones((1, width)))[0]
     return basis.layers[at + 1].forward @ jacobian @ basis.layers[at].backward
 
 
@@ -37,8 +36,7 @@ def test_a_deep_linear_network_is_the_identity_in_every_layer(seed, widths):
             basis = interaction_basis(network, x, kind=kind, centre=centre)
             top = basis.layers[-1].importance
             for at, layer in enumerate(basis.layers[:-1]):
-                result = map_in_basis(network, basis, at)
-                assert np.abs(result - np.eye(len(top))).max() < 1e-10
+                assert np.abs(map_in_basis(network, basis, at) - np.eye(len(top))).max() < 1e-10
                 assert np.abs(layer.importance - top).max() < 1e-10 * top[0]
 
 
@@ -105,8 +103,7 @@ def test_c_has_its_pseudo_inverse_and_variance_is_importance(seed, activation):
                 projector = back @ c
                 assert np.abs(projector @ projector - projector).max() < 1e-8
                 gram = c @ moment.factor.T @ moment.factor @ c.T
-                top = layer.importance[0]
-                assert np.abs(gram - np.diag(layer.importance)).max() < 1e-10 * top
+                assert np.abs(gram - np.diag(layer.importance)).max() < 1e-10 * layer.importance[0]
                 assert (np.diff(layer.importance) <= 0).all()
                 if layer.size == c.shape[1]:
                     assert np.abs(projector - np.eye(layer.size)).max() < 1e-8

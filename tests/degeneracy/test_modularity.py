@@ -125,9 +125,8 @@ def test_blocks_of_a_network_that_share_no_weight_are_its_modules(blocks, n):
 
 @pytest.mark.parametrize("blocks", [2, 7])
 def test_the_modularity_of_equal_blocks_apart_is_one_less_the_resolution_over_their_number(blocks):
-    weights = np.kron(np.eye(blocks), 1 - np.eye(5))
     for resolution in (0.5, 1, 1.5):
-        parting = partition(weights, resolution=resolution)
+        parting = partition(np.kron(np.eye(blocks), 1 - np.eye(5)), resolution=resolution)
         assert parting.modularity == pytest.approx(1 - resolution / blocks)
         assert parting.modules == blocks
         assert parting.cut == pytest.approx(0, abs=1e-12)

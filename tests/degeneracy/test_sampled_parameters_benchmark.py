@@ -24,15 +24,13 @@ from sampled_parameters import bench, exact, study  # noqa: E402
 
 def test_the_bench_has_forty_networks_and_what_is_known_of_them_agrees_with_itself():
     """Three quadratures, a determinant and closed forms, of what is the same network written in two ways."""
-    usual = [name for name in (*bench.MADE, *bench.PAPER) if not name.startswith("trap")]
-    assert len(usual) >= 40
+    assert len([name for name in (*bench.MADE, *bench.PAPER) if not name.startswith("trap")]) >= 40
     assert all(bench.case(name).trap == name.startswith("trap") for name in bench.MADE)
     for eps in (0.1, 0.01):
         beta = 1 / (2 * eps)
         assert exact.chain(2, 0.0, eps) == pytest.approx(exact.product((1, 1), (0, 0), eps), 1e-5)
         assert exact.chain(2, 0.0, eps) == pytest.approx(2 * coefficient_at((1, 1, 1), beta), 1e-4)
-        square = exact.product((1,), (0.0,), eps)
-        assert square == pytest.approx(1 / (1 + eps), rel=1e-5)
+        assert exact.product((1,), (0.0,), eps) == pytest.approx(1 / (1 + eps), rel=1e-5)
         wide = exact.product((1,), (0.3,), eps)  # a start that is no minimum
         assert wide == pytest.approx(1 / (1 + eps) + eps * 0.09 / (1 + eps) ** 2, rel=1e-4)
         # Two linear units on one input of mean square m are 1-2-2 at zero, with eps in units of m.

@@ -35,8 +35,7 @@ def test_costs_of_a_linear_network_are_sums_of_squared_singular_values():
 
 def test_the_divergence_has_the_costs_of_fishers_matrix():
     weight = RANDOM.standard_normal((3, 4))
-    network = perceptron([weight], None, "identity")
-    result = of_jacobian(jacobian_spectrum(network, X, loss="kl"))
+    result = of_jacobian(jacobian_spectrum(perceptron([weight], None, "identity"), X, loss="kl"))
     logits = X @ weight.T
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     fisher = sum(

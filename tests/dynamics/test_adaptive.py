@@ -59,5 +59,4 @@ def test_the_fixed_step_is_of_fifth_order(x64):
         for _ in range(count):
             position = step(position, 10.0 / count)
         errors.append(np.abs(np.array(position) - [np.cos(10), -np.sin(10)]).max())
-    slope = np.polyfit(np.log(10.0 / counts), np.log(errors), 1)[0]
-    assert slope == pytest.approx(5, abs=0.3)
+    assert np.polyfit(np.log(10.0 / counts), np.log(errors), 1)[0] == pytest.approx(5, abs=0.3)

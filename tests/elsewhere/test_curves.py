@@ -166,6 +166,5 @@ def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
 def test_the_figure_of_a_comparison_is_legible():
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
     runs = measured([1, 0.8, 0.8], [1, 0.7, 0.8])
-    result = curve_comparison(runs, np.arange(3), {"theory": theory})
     with style():
-        assert troubles(result.plot()) == []
+        assert troubles(curve_comparison(runs, np.arange(3), {"theory": theory}).plot()) == []

@@ -238,8 +238,7 @@ def test_a_transformer_has_layers_of_positions_and_symbols_one_hot():
     assert kinds == [*4 * [together], ("identity", False), together]
     assert [item.shape[1:] for item in values] == [(5, 11), *4 * [(5, 8)], (5, 11), (1, 11)]
     assert list(network.params[0]) == ["symbols.weight"]
-    basis = interaction_basis(network, values[0], kind="local", few=True)
-    assert len(basis.layers) == len(values)
+    assert len(interaction_basis(network, values[0], kind="local", few=True).layers) == len(values)
 
 
 def test_layers_of_any_module_are_named():

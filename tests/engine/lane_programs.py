@@ -14,11 +14,10 @@ def cubic(precision: str = "float32", stride: int = 5) -> Completed:
 
     A `growth` makes it diverge, a `tolerance` lets it converge, and with a rate of 0 it stalls.
     """
-    dtype = jnp.dtype(precision)
 
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")
-        weights = inputs["scale"] * jax.random.normal(random, (5, 4), dtype)
+        weights = inputs["scale"] * jax.random.normal(random, (5, 4), jnp.dtype(precision))
         return {"weights": weights, "random": random}
 
     def step(inputs, state):

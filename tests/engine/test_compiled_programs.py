@@ -75,8 +75,7 @@ def test_no_program_multiplies_a_broadcast_number(name):
         pytest.skip("a study that computes has no program")
     grid = list(runs(make_plan(study, {}, seeds=1)))
     for group in make_groups(grid, lambda parameters: parameters.steps):
-        run = grid[group.waiting[0]]
-        kernel, inputs, shared = kernel_of(run, study)
+        kernel, inputs, shared = kernel_of(grid[group.waiting[0]], study)
         with jax.enable_x64(kernel.program.precision == "float64"):
             start = kernel.start.lower(inputs, shared)
             state, outcome, _ = jax.eval_shape(kernel.start, inputs, shared)

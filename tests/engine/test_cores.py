@@ -31,9 +31,8 @@ def hold(tmp_path, monkeypatch):
     started = []
 
     def start(count):
-        command = [sys.executable, "-c", HOLDER, str(count)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        process = subprocess.Popen(command, text=True, **pipes)
+        process = subprocess.Popen([sys.executable, "-c", HOLDER, str(count)], text=True, **pipes)
         started.append(process)
         return process, eval(process.stdout.readline())
 

@@ -170,12 +170,11 @@ def test_any_file_of_a_folder_may_declare_variables(tmp_path):
 
 def test_measurements_that_do_not_fit_the_steps_are_named(tmp_path):
     file = tmp_path / "along.py"
-    labels = ALONG_STEP + "\n\ndef labels(p):\n    return {'step': %s}\n"
     for steps, message in (
         ([1, 2], "`total` must have one value along `step` for each of 2 steps, but has 4"),
         ([2, 1, 3, 4], "`labels` must give rising whole numbers"),
     ):
-        file.write_text(labels % steps)
+        file.write_text(f"{ALONG_STEP}\n\ndef labels(p):\n    return {{'step': {steps}}}\n")
         assert message in str(check(file))
 
 

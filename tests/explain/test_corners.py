@@ -38,8 +38,7 @@ def attention(w, x):
     """One head over five tokens of one number each, embedded by the first leaf."""
     tokens = x[..., None] * w["embed"] + w["place"]
     query, key, value = (tokens @ w[name] for name in ("query", "key", "value"))
-    scores = jax.nn.softmax(query @ key.swapaxes(-1, -2) / 2.0)
-    return (tokens + scores @ value @ w["out"]).mean(1)
+    return (tokens + jax.nn.softmax(query @ key.swapaxes(-1, -2) / 2.0) @ value @ w["out"]).mean(1)
 
 
 def pooled(w, x):

@@ -53,8 +53,7 @@ def test_kernels_of_a_part_of_the_examples_leave_the_prediction_as_it_is(answer,
         ours, whole = (getattr(item.prediction, name) for item in (part, answer))
         np.testing.assert_allclose(ours, whole, rtol=1e-9)
     assert part.checks.recursion is None
-    ratio = part.regime.movement.measured / answer.regime.movement.measured
-    assert 0.5 < ratio < 2
+    assert 0.5 < part.regime.movement.measured / answer.regime.movement.measured < 2
 
 
 def test_it_checks_itself(answer):

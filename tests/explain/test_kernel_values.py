@@ -22,8 +22,7 @@ def plain(w, x):
 
 
 def turned(w, x):
-    inner = w["b"].T @ jnp.tanh(x @ w["a"]).T + w["bias"][:, None]
-    return (w["c"].T @ jax.nn.gelu(inner)).T
+    return (w["c"].T @ jax.nn.gelu(w["b"].T @ jnp.tanh(x @ w["a"]).T + w["bias"][:, None])).T
 
 
 def one_by_one(w, x):

@@ -54,8 +54,7 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     out, err = capsys.readouterr()
     assert "Said before training: " in err
     assert "share of all parts" in out
-    page = (folder / "made" / "explanation.html").read_text("utf-8")
-    assert "layers learn together" in page
+    assert "layers learn together" in (folder / "made" / "explanation.html").read_text("utf-8")
     record = json.loads((folder / "made" / "explanation.json").read_text("utf-8"))
     assert record["regime"] in ("lazy", "rich", "edge", "undecided")
     assert (folder / "made" / "explanation.svg").exists()
@@ -82,8 +81,7 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         rows = zip(record["steps"], (factor * loss for loss in curve), strict=True)
         text = "\n".join(f"{step},{loss}" for step, loss in rows)
         (folder / f"{name}.csv").write_text(f"Step,mine - train_loss\n{text}\n")
-    command = f"{explain} --measured same.csv --out made"
-    assert main(command.split()) == 0
+    assert main(f"{explain} --measured same.csv --out made".split()) == 0
     out, err = capsys.readouterr()
     assert "The measured losses can be those of such starts" in out
     assert "Nearest to it is `the prediction" in err

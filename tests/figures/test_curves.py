@@ -139,8 +139,7 @@ def test_without_theory_every_curve_of_the_simulation_is_drawn():
 
 def test_time_may_differ_from_cell_to_cell():
     whole = grid({"rate": (0.1, 0.2)}, with_time=False)
-    time = ("rate", "step"), np.array([[0.1], [0.2]]) * STEPS
-    whole.simulation.coords["time"] = time
+    whole.simulation.coords["time"] = ("rate", "step"), np.array([[0.1], [0.2]]) * STEPS
     first, second = draw(whole)["loss"].figure.axes
     assert drawn(first)[-1].get_xdata()[-1] == pytest.approx(39)
     assert drawn(second)[-1].get_xdata()[-1] == pytest.approx(78)

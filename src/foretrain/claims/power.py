@@ -82,13 +82,12 @@ def _of_spread(claim: Claim) -> int | None:
 def _of_fraction(claim: Claim) -> int | None:
     """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval."""
     floor, ceiling = (min(max(end, 0.0), 1.0) for end in claim.allowed)
-    inside = claim.allowed[0] <= claim.measured <= claim.allowed[1]
     for number in _numbers(2):
         # Numbers of seeds farther from the expected one have no chance to speak of.
         reach = _TAIL * math.sqrt(number)
         first = max(0, math.floor(number * claim.measured - reach))
         agree = np.arange(first, min(number, math.ceil(number * claim.measured + reach)) + 1)
-        if inside:
+        if claim.allowed[0] <= claim.measured <= claim.allowed[1]:
             low = (floor == 0) | (_at_least(agree, number, floor) <= 0.025)
             verdict = low & ((ceiling == 1) | (special.bdtr(agree, number, ceiling) <= 0.025))
         else:

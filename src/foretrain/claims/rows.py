@@ -198,7 +198,6 @@ def _row(group: CellClaims) -> Row:
     uncertainty = None if several else first.uncertainty
     digits = digits_to_tell_apart(*measured, *predicted, *(uncertainty or ()), *(allowed or ()))
     unit = "" if first.unit in ("1", "") else f" {first.unit}"
-    ends = "" if uncertainty is None else _ends(uncertainty, digits)
     holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claimed)} cells hold"
     return Row(
         id=group.id,
@@ -210,7 +209,7 @@ def _row(group: CellClaims) -> Row:
         statement=first.statement,
         measured=_measured(group, measured, digits) + unit,
         **_numbers(group, measured, uncertainty, predicted, allowed, unit),
-        spread=_spread(group, ends),
+        spread=_spread(group, "" if uncertainty is None else _ends(uncertainty, digits)),
         reasons=tuple(group.reasons),
         outside=tuple(group.outside),
         remarks=tuple(_remarks(group, several)),

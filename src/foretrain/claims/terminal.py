@@ -33,11 +33,10 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         for reason, sentences in facts.open_reasons(every).items()
         if len(sentences) >= _SHARED or not any(reason in row.reasons for row in first)
     }
-    column = _size(first, width)
     for row in first:
         known = [reason for reason in row.reasons if reason in shared]
         own = [text for text in row.remarks if not any(reason in text for reason in known)]
-        yield _row(row, column, width, fit, *own)
+        yield _row(row, _size(first, width), width, fit, *own)
     if others or not first:
         none = "No claims: the study has no sentence on these parameters."
         rest = f"{len(facts.families(others))} more: {facts.tally(others)}" if others else none

@@ -200,9 +200,8 @@ def meant(
             yield f"Try {' '.join(words)}.", _answers(arrays, name, layers, x)
     for stem in order:
         name = f"{stem}.weight"
-        turned = {**arrays, name: np.transpose(arrays[name])}
         words = f"`{name}` is transposed: store it (out, in)."
-        yield words, _answers(turned, activation, order, x)
+        yield words, _answers({**arrays, name: np.transpose(arrays[name])}, activation, order, x)
 
 
 def _answers(arrays, activation, layers, x):

@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import jax
@@ -150,7 +151,7 @@ def _windows(x, sizes, stride, padding, dilation, ceil, fill):
 
 
 def _max_pool(x, sizes, stride=(), padding=(0,), dilation=(1,), ceil=False):
-    return (jnp.stack(list(_windows(x, sizes, stride, padding, dilation, ceil, -jnp.inf))).max(0),)
+    return (reduce(jnp.maximum, _windows(x, sizes, stride, padding, dilation, ceil, -jnp.inf)),)
 
 
 def _avg_pool(x, sizes, stride=(), padding=(0,), ceil=False, include=True, divisor=None):
@@ -159,8 +160,7 @@ def _avg_pool(x, sizes, stride=(), padding=(0,), ceil=False, include=True, divis
         return windows(x) / (divisor or math.prod(sizes))
     ones = jnp.ones(x.shape[-len(sizes) :], x.dtype)
     if include:  # the padding counts, what rounding up adds beyond it does not
-        wide = [(p, p) for p in _whole(padding, len(sizes))]
-        ones = jnp.pad(ones, wide, constant_values=1)
+        ones = jnp.pad(ones, [(p, p) for p in _whole(padding, len(sizes))], constant_values=1)
         return windows(x) / sum(_windows(ones, sizes, stride, (0,), (1,), ceil, 0))
     return windows(x) / windows(ones)
 
@@ -169,8 +169,7 @@ def _adaptive(x, sizes):
     for axis, many in zip(range(-len(sizes), 0), sizes, strict=True):
         size = x.shape[axis]
         bins = [(i * size // many, -(-(i + 1) * size // many)) for i in range(many)]
-        parts = [jnp.take(x, jnp.arange(*ends), axis).mean(axis) for ends in bins]
-        x = jnp.stack(parts, axis)
+        x = jnp.stack([jnp.take(x, jnp.arange(*ends), axis).mean(axis) for ends in bins], axis)
     return x
 
 

@@ -121,8 +121,7 @@ def _table(path):
             table = pd.DataFrame(_rows(path.read_text("utf-8-sig")), dtype=object)
         else:
             text = path.read_text("utf-8-sig")
-            first = re.sub('"[^"]*"', "", text.partition("\n")[0])
-            separator = max(",;\t", key=first.count)
+            separator = max(",;\t", key=re.sub('"[^"]*"', "", text.partition("\n")[0]).count)
             table = pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
         return table.where(table.notna(), "").astype(str)
     except FileNotFoundError:
@@ -233,9 +232,8 @@ def _curve(path, table, step, loss, epoch_steps) -> dict[int, float]:
         steps = np.floor((steps + middle) * epoch_steps + (0 if whole else 0.5))
     odd = steps[~((steps == np.round(steps)) & (steps >= 0) & (steps < _MOST))]
     if odd.size:
-        rule = "hold whole numbers of steps"
         got = f"`{step}` of `{path.name}` has {odd[0]}"
-        raise argument_error("step_column", rule, got, _STEPS_OF_EPOCHS)
+        raise argument_error("step_column", "hold whole numbers of steps", got, _STEPS_OF_EPOCHS)
     curve = dict(zip(steps.astype(int).tolist(), losses.tolist(), strict=True))
     if len(curve) < len(steps):
         got = f"`{step}` of `{path.name}` has one twice"

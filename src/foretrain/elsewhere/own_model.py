@@ -206,8 +206,7 @@ def _of_object(model, x, layers) -> OwnModel:
     by_key = _takes_key(model)
     first = _called(model, **({"key": stream_key(0, 0, "weights")} if by_key else {}))
     function = function_from(first, x, layers)
-    is_module = torch is not None and isinstance(first, torch.nn.Module)
-    if not (by_key or is_module):
+    if not (by_key or (torch is not None and isinstance(first, torch.nn.Module))):
         return _single(function, _evaluation(first, x))
     note = "Every start is made by calling the name again, " + (
         "with its key." if by_key else "PyTorch's seed drawn from its key."

@@ -159,16 +159,14 @@ def _other(graph, params, begin, end) -> Part:
     """Return a section that is no linear map with a nonlinearity."""
     nodes, names = _between(graph, begin, end)
     shape, whole = tuple(begin.meta["val"].shape), _shape(graph, end)
-    read = _shape(graph, begin)
     many = symbols(graph) if begin is graph.input else 0
     together = any(_shape(graph, node)[0] > 1 for node in _trimmed(_cuts(graph)))
 
     def apply(params, f):
         f = f.reshape(*shape, many) if many else f.reshape(shape)
-        outputs = graph.value(params, {begin: f}, nodes, end)
-        return outputs.reshape(whole if together else -1)
+        return graph.value(params, {begin: f}, nodes, end).reshape(whole if together else -1)
 
-    section = Section(apply, inputs=read[1], positions=together)
+    section = Section(apply, inputs=_shape(graph, begin)[1], positions=together)
     return section, {name: params[name] for name in names}, names
 
 

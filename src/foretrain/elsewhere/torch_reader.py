@@ -120,8 +120,7 @@ class _Graph:
         self.constants = {node: stored[name].detach().numpy() for node, name in fixed.items()}
         inputs, outputs = list(signature.user_inputs), list(signature.user_outputs)
         if len(inputs) != 1 or len(outputs) != 1:
-            got = f"gives {len(outputs)}"
-            raise argument_error("model", "give one tensor of outputs", got)
+            raise argument_error("model", "give one tensor of outputs", f"gives {len(outputs)}")
         by_name: dict[Any, Any] = {node.name: node for node in program.graph.nodes}
         self.input, self.output = by_name[inputs[0]], by_name[outputs[0]]
         self.nodes = [node for node in program.graph.nodes if node.op == "call_function"]

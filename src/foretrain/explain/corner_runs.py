@@ -93,13 +93,12 @@ class CornerRuns:
 
     def __post_init__(self):
         training = self.simulator.training
-        share = training.batch_size / len(training.x)
         single = [self.simulator.single(Corner(batches=batched)) for batched in (False, True)]
         self._study = define(
             "explain",
             Parameters=Parameters,
             measure=partial(_measure, self.source),
-            estimate=partial(_gradients, share, single),
+            estimate=partial(_gradients, training.batch_size / len(training.x), single),
         )
         try:
             catalogue.describe(self._study)

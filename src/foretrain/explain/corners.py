@@ -58,8 +58,7 @@ def corner(
 
     def network(w, u, x):
         at_w, at_u = jax.tree.leaves(w), jax.tree.leaves(u)
-        places = [frozenset([number]) for number in range(len(at_u))]
-        leaves = zip(at_w, at_u, places, strict=True)
+        leaves = zip(at_w, at_u, [frozenset([number]) for number in range(len(at_u))], strict=True)
         constant = lambda value: (value, value, frozenset())  # noqa: E731
         outputs = walk(apply, u, x, leaves, constant, partial(_results, layers, gates))
         return jax.tree.map(lambda values: values[0], outputs, is_leaf=lambda at: type(at) is tuple)
@@ -97,8 +96,7 @@ def walk(
         results: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
     """
     closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
-    arguments = [*leaves, *map(constant, jax.tree.leaves(x))]
-    outputs = _walk(closed, arguments, constant, results)
+    outputs = _walk(closed, [*leaves, *map(constant, jax.tree.leaves(x))], constant, results)
     return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
 

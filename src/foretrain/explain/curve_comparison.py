@@ -122,8 +122,7 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], i
             at, losses = np.array(record["times"]) / pace, {"the prediction": [record["loss"]]}
             if "trained" in record:
                 losses["networks trained beside it"] = record["trained"]["loss"]
-        curves = {name: np.array(rows, float) for name, rows in losses.items()}
-        return np.array(at), curves, epoch
+        return np.array(at), {name: np.array(rows, float) for name, rows in losses.items()}, epoch
     except (OSError, AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise StoreError(
             f"The record of `{folder}` cannot be read: {type(error).__name__}. Make it again by foretrain explain or predict."
@@ -156,8 +155,7 @@ def curve_comparison(
         rule = "hold losses of at least 0, as all expected ones are"
         repair = "Is another column the loss? `--loss-column` names it."
         raise argument_error("measured", rule, f"has {lowest}", repair)
-    middles = (np.log1p(at[1:]) + np.log1p(at[:-1])) / 2
-    nearest = np.searchsorted(middles, np.log1p(steps))
+    nearest = np.searchsorted((np.log1p(at[1:]) + np.log1p(at[:-1])) / 2, np.log1p(steps))
     begins = np.flatnonzero(np.diff(nearest, prepend=-1))
     sizes = np.diff(begins, append=len(steps))
     mean = lambda values: np.add.reduceat(values, begins, axis=-1) / sizes  # noqa: E731
@@ -194,5 +192,4 @@ def _spreads(off, theory, runs, noise):
         return None, None
     square = (off**2).sum() / (whole / (starts - 1) * (1 / runs + 1 / starts) + noise)
     freedom = whole**2 / (products**2).sum()
-    level = fdtrc(freedom, freedom * (starts - 1), square)
-    return float(np.sqrt(square)), float(level)
+    return float(np.sqrt(square)), float(fdtrc(freedom, freedom * (starts - 1), square))

@@ -236,9 +236,13 @@ class _Starts:
         firsts = range(0, self.number, self.together)
         return [(first, min(self.together, self.number - first)) for first in firsts]
 
+    def parts(self, simulations: Sequence[Simulation], blocks=None) -> list[Simulation]:
+        """Simulations from the starts of each of all blocks, or of some."""
+        return [s._replace(starts=b) for b in blocks or self.blocks for s in simulations]
+
     def train(self, simulations: Sequence[Simulation], blocks=None) -> dict[Simulation, Curves]:
         """Curves of simulations from the starts of all blocks, or of some."""
-        parts = {s: [s._replace(starts=b) for b in blocks or self.blocks] for s in simulations}
+        parts = {s: self.parts([s], blocks) for s in simulations}
         curves = self.runs.train([part for each in parts.values() for part in each])
         join = partial(jax.tree.map, lambda *leaves: np.concatenate(leaves))
         return {s: join(*(curves[part] for part in each)) for s, each in parts.items()}
@@ -248,10 +252,8 @@ def _planned(starts, wanted, prediction) -> list[Simulation]:
     """The simulations of all corners, if the first number of substeps that is tried makes the flow."""
     substeps = first_substeps(prediction.edge.measured) if prediction else 1
     every = [Simulation(corner, 1 if corner.step else substeps) for corner in wanted]
-    parts = [item._replace(starts=some) for some in starts.blocks for item in every]
-    if prediction is not None:
-        parts += [item._replace(starts=starts.blocks[0]) for item in compared(substeps)]
-    return list(dict.fromkeys(parts))
+    tried = [] if prediction is None else starts.parts(compared(substeps), starts.blocks[:1])
+    return list(dict.fromkeys([*starts.parts(every), *tried]))
 
 
 def _trained(starts, wanted, prediction, state, substeps, tell):
@@ -259,11 +261,15 @@ def _trained(starts, wanted, prediction, state, substeps, tell):
     every = [Simulation(corner) for corner in wanted if corner.step]
     training, blocks = starts.runs.simulator.training, starts.blocks
     if prediction is not None and substeps is None:
-        first, edge = partial(starts.train, blocks=blocks[:1]), prediction.edge.measured
+        first, ends = partial(starts.train, blocks=blocks[:1]), state.edge.measured
+        edge = max(prediction.edge.measured, np.nan_to_num(ends, posinf=0))
         first([*every, *compared(first_substeps(edge))])
         substeps = enough_substeps(first, edge, tell)
     substeps = substeps or 1
     every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
+    if tell is not None and prediction and substeps > first_substeps(prediction.edge.measured):
+        for line in starts.runs.outlook(starts.parts(every), 0, 1)[:1]:
+            tell(f"With {substeps:g} small steps a step it takes longer. {line}")
     if tell is not None:
         for number in range(-(-starts.known // starts.together), len(blocks)):
             curves = starts.train(every, blocks[:number])

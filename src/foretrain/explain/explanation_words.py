@@ -85,8 +85,7 @@ def screen(training: Training, curves: Mapping[Corner, np.ndarray]) -> str:
     run, shares = curves[run_corner(training)], gap_shares(training, curves)
     causes = [f"{cause_name(training, each.name)} {share_words(each)}" for each in shares.causes]
     words = ", ".join(causes) or f"below {FLOOR}, there is nothing to take apart"
-    gap = plus_minus(shares.range, 1)
-    return f"After {count(len(run), 'start')}: loss from {_ends(run)}, gap {gap}: {words}."
+    return f"After {count(len(run), 'start')}: loss from {_ends(run)}, gap {plus_minus(shares.range, 1)}: {words}."
 
 
 def head_lines(explanation: Explanation) -> list[str]:
@@ -133,9 +132,8 @@ def miss_table(explanation: Explanation) -> Table:
     for name, losses in extra.items():
         if isinstance(losses, np.ndarray):
             rows.append((name, *miss_words(losses, run[: len(losses)]), *[""] * bool(tests)))
-    head = ("", "miss", "last loss", *["miss on the test"] * bool(tests))
     title = "Largest difference from the run, over the loss at the start; and the last loss over the run's"
-    return Table(title, head, rows)
+    return Table(title, ("", "miss", "last loss", *["miss on the test"] * bool(tests)), rows)
 
 
 def shown(explanation: Explanation) -> dict[str, Corner]:

@@ -47,8 +47,7 @@ def changed_gates(apply: Callable[[Any, Any], Any], u: Any, w: Any, x: Any) -> A
 def _gates(apply, w, x):
     """The gates of all chains, layer by layer."""
     chains = _Chains()
-    leaves = map(chains.begin, jax.tree.leaves(w))
-    outputs = walk(apply, w, x, leaves, _Value, chains.results)
+    outputs = walk(apply, w, x, map(chains.begin, jax.tree.leaves(w)), _Value, chains.results)
     chains.end(jax.tree.leaves(outputs, is_leaf=lambda at: isinstance(at, _Value)))
     return chains.gates
 

@@ -24,6 +24,7 @@ from foretrain.errors import (
     real,
     same_length,
 )
+from foretrain.explain.convolutions import without_convolutions
 from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
@@ -174,17 +175,15 @@ def described(
         if value is not None and optimizer not in (first, second):
             rule, repair = f"be given for {first} or {second} alone", f"Try optimizer `{first}`."
             raise argument_error(name, rule, f"is for {optimizer}", repair)
-    usual = 0.9 if optimizer in _TAKERS["momentum"] else 0.0
-    momentum = usual if momentum is None else momentum
+    momentum = 0.9 * (optimizer in _TAKERS["momentum"]) if momentum is None else momentum
     betas = (0.9, 0.999) if betas is None else betas
     if np.shape(betas) != (2,):
         raise argument_error("betas", "be two numbers", f"is {betas!r}")
     first, second = (real("betas", beta, minimum=0, maximum=0.99999) for beta in betas)
-    mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,
         init,
-        mean,
+        _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss,
         loss if isinstance(loss, str) else "own",
         x,
         y,
@@ -199,7 +198,7 @@ def described(
         np.inf if clip is None else real("clip", clip, above=0),
         (first, second),
     )
-    return replace(training, notes=(*notes, *_checked(training)))
+    return _checked(training, notes)
 
 
 def starts(training: Training, number: int) -> Any:
@@ -247,8 +246,7 @@ def _mse(outputs, y):
 
 
 def _cross_entropy(outputs, y):
-    logs = jax.nn.log_softmax(outputs)
-    return -jnp.take_along_axis(logs, y[:, None].astype(int), axis=1).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(outputs), y[:, None].astype(int), axis=1).mean()
 
 
 _LOSSES = {"mse": _mse, "cross_entropy": _cross_entropy}
@@ -281,8 +279,8 @@ def _called(name, function, *arguments) -> Any:
         raise ForetrainError(f"Function `{name}` cannot be used: {place(error)}") from error
 
 
-def _checked(training) -> tuple[str, ...]:
-    """Call the functions of a training once, and return what a reader must know of them."""
+def _checked(training, notes) -> Training:
+    """Call the functions of a training once; return it with a network without convolutions, and with notes on it."""
     with jax.enable_x64(True):
         weights = _called("init", training.init, key(_ROOT, 0, "weights"))
         check_collections("init", weights)
@@ -298,7 +296,9 @@ def _checked(training) -> tuple[str, ...]:
         loss = _called("loss", jax.eval_shape, training.loss, outputs, training.y)
         if getattr(loss, "shape", None) != ():
             raise argument_error("loss", "return one number", f"returns {loss}")
-    return (_DRAWS,) * ("random_bits" in str(program))
+        apply = without_convolutions(training.apply, weights, training.x)
+    notes += (_DRAWS,) * ("random_bits" in str(program))
+    return replace(training, apply=apply, notes=notes)
 
 
 def _check_outputs(training, outputs):
@@ -343,8 +343,7 @@ def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any
         w = optax.apply_updates(w, change)
         return (w, memory), loss(w, np.arange(len(training.x)))
 
-    before = jax.jit(loss)(start, np.arange(len(training.x)))
     state = start, training.rule(0.0).init(start)
     rates = training.learning_rates if learning_rates is None else learning_rates
     (end, _), after = jax.lax.scan(step, state, (rates, rows))
-    return end, jnp.append(before, after)
+    return end, jnp.append(jax.jit(loss)(start, np.arange(len(training.x))), after)

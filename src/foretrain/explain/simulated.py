@@ -235,8 +235,7 @@ class Simulator:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
         with jax.enable_x64(True):
             plain = jit(partial(plain_run, self.training))
-            curve = plain(start_of(self.starts, 0), self.rows[0])[1]
-            return np.asarray(curve)[self.at]
+            return np.asarray(plain(start_of(self.starts, 0), self.rows[0])[1])[self.at]
 
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:

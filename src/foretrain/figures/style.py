@@ -200,9 +200,8 @@ def theory_line(color=None, **overrides) -> dict:
 
 def simulation_line(color=None, **overrides) -> dict:
     """Keywords of ``Axes.plot`` for a simulated curve: thick, solid, pale, below theory."""
-    chosen = {} if color is None else {"color": color}
     shape = {"linestyle": "-", "linewidth": 3.2, "alpha": 0.65, "solid_capstyle": "round"}
-    return {**chosen, **shape, "zorder": 3, **overrides}
+    return {**({} if color is None else {"color": color}), **shape, "zorder": 3, **overrides}
 
 
 class Smooth:
@@ -304,8 +303,7 @@ def legend_below(figure: Any, columns: int = 3):
 
     def rank(label):
         dashed = getattr(entries[label], "get_linestyle", str)() in ("--", ":")
-        panel = label[:3] if label[1:3] == ": " else ""  # that it begins with the letter of
-        return label.startswith("band: "), panel, dashed
+        return label.startswith("band: "), label[:3] if label[1:3] == ": " else "", dashed
 
     tries = [(ncols, 1000) for ncols in range(min(columns, len(entries)), 0, -1)]
     if len(entries) > 4:  # two lines of one cost less than a column

@@ -60,11 +60,10 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
 
 
 def _facts(summary: Summary) -> dict[str, str]:
-    config = {name: exact(value) for name, value in (summary.config | summary.axes).items()}
     seal = summary.looks[-1].get("seal", {}) if summary.looks else {}
     return {
         "study": summary.study,
-        **config,
+        **{name: exact(value) for name, value in (summary.config | summary.axes).items()},
         "seeds": str(summary.seeds),
         "root seed": str(summary.root_seed),
         **{f"data {name}": digest[:12] or ABSENT for name, digest in summary.data.items()},

@@ -127,8 +127,7 @@ def _from_path(path: Path) -> Study:
     if not file.is_file():
         got = f"{file} does not exist"
         raise argument_error("study", "be the file of a study, or a folder with a study.py", got)
-    name = path.stem if path.is_file() else path.name
-    read = read_card(file, name.replace("_", "-"))
+    read = read_card(file, (path.stem if path.is_file() else path.name).replace("_", "-"))
     package = siblings.package_of(path, file.parent)
     if path.is_file():
         return _of_file(read, file, package)

@@ -52,8 +52,7 @@ def _unit_square(law: str, target: int, source: int, *, axis: int) -> float:
     arriving, leaving = (target, source) if axis == 0 else (source, target)
     if law == "orthogonal":
         return min(arriving, leaving) / leaving
-    variance = 1.0 if law == "normal" else 2 / (target + source)
-    return arriving * variance
+    return arriving * (1.0 if law == "normal" else 2 / (target + source))
 
 
 def expected_from_random(
@@ -91,7 +90,6 @@ def expected_from_random(
     starts = [gated.initial_weights(reduction.graph, s, law=law, init_scale=scale) for s in streams]
     horizon = max(reduced.horizon, 0.0 if times is None else float(times[-1]))
     _state_cost(statistics, starts[0], draws, tell)
-    target = reduced.attainable_loss
     flows = []
     for weights in starts:
         initial = exact_flow.loss(gated.bundle_products(statistics, weights), ends)
@@ -102,7 +100,7 @@ def expected_from_random(
                 statistics,
                 ends=ends,
                 frames=frames,
-                enough=target + _ENOUGH * initial,
+                enough=reduced.attainable_loss + _ENOUGH * initial,
                 at_least=0.0 if times is None else float(times[-1]),
                 settle_after=horizon / 20,  # five times the slowest mode's own time
                 most=_MOST,
@@ -174,7 +172,6 @@ def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray
 
 def _end(statistics, reduction: Reduction, bundles, frames, flows):
     """Return the explained part of S(p) at the end, (bundle, mode), and each path's own, (path, mode): means over draws."""
-    total = np.mean([flow.explained[-1] for flow in flows], axis=0)
     carried = np.zeros((len(reduction.paths), reduction.singular_values.shape[1]))
     for row, (path, number) in enumerate(
         zip(reduction.paths, reduction.bundle_of_path, strict=True)
@@ -184,4 +181,4 @@ def _end(statistics, reduction: Reduction, bundles, frames, flows):
         for flow in flows:
             own = gated.path_product(path, flow.weights) @ statistics.input_pair(p, p)
             carried[row] += np.sum((left.T @ own) * right.T, axis=1) / len(flows)
-    return total, carried
+    return np.mean([flow.explained[-1] for flow in flows], axis=0), carried

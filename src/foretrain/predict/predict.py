@@ -145,8 +145,7 @@ def predict(
     strengths = growing_strengths(reduction, law, scale)
     reduced = reduced_prediction(label, statistics, reduction, scale, strengths, times)
     wanted = None if times is None else reduced.times
-    draws = DRAWS * seeds
-    prediction = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
+    prediction = expected_from_random(reduced, statistics, law, scale, DRAWS * seeds, wanted, tell)
     if train:
         prediction = train_beside(prediction, data, seeds, learning_rate, tell)
     return prediction

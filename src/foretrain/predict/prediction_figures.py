@@ -63,9 +63,8 @@ def draw_prediction(prediction: Prediction) -> Drawing:
     place = np.arange(len(learned))
     modes.hlines(place, 0, [mode.half_learning_time for mode in learned], color="#c9ced3")
     for y, mode in zip(place, learned, strict=True):
-        faded = mode.outcome == "loses"
         colour = COLOURS[(mode.mode - 1) % len(COLOURS)]
-        face = "white" if faded else colour
+        face = "white" if mode.outcome == "loses" else colour
         first, last = mode.earliest, mode.latest
         if first is not None and last is not None and np.isfinite(last):
             modes.hlines(y, first, last, color=colour, linewidth=3)
@@ -200,8 +199,7 @@ def draw_graph(prediction: Prediction) -> Drawing:
         )
     for kind in [kind for kind in _LOOKS if kind in kinds.values()]:
         ax.plot([], [], **_LOOKS[kind], label=f"on a path that {kind}")
-    deepest = max(x for x, _ in places.values())
-    ax.set_xlim(-0.25, deepest + 0.25)
+    ax.set_xlim(-0.25, max(x for x, _ in places.values()) + 0.25)
     ax.margins(y=0.18)
     ax.set_axis_off()
     return finished(
@@ -217,8 +215,7 @@ def _places(graph: Graph) -> dict[str, tuple[float, float]]:
     depth: dict[str, int] = {}
     for name in graph.order:
         depth[name] = max((depth[edge.source] + 1 for edge in graph.incoming[name]), default=0)
-    last = max(depth.values())
-    depth |= dict.fromkeys(graph.outputs, last)
+    depth |= dict.fromkeys(graph.outputs, max(depth.values()))
     columns: dict[int, list[str]] = {}
     for node in graph.nodes:
         columns.setdefault(depth[node.name], []).append(node.name)

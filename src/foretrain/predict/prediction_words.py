@@ -113,9 +113,8 @@ def _head(prediction: Prediction) -> list[str]:
 
 
 def _candidates(ranking: Ranking) -> Table:
-    first = ranking.predictions[0]
     head = ["rank", "candidate", f"time to loss {_number(ranking.target_loss)}"]
-    head += ["trained"] if first.trained else []
+    head += ["trained"] if ranking.predictions[0].trained else []
     rows = []
     pairs = zip(ranking.predictions, ranking.learning_times, strict=True)
     for place, (prediction, time) in enumerate(pairs, 1):

@@ -232,8 +232,7 @@ def _settled(reduction: Reduction, end: np.ndarray) -> np.ndarray:
     driven = driven > _WEAKEST * driven.max()
     for number, group in enumerate(reduction.groups):
         rows = [edge.name in group.edges for edge in reduction.graph.edges]
-        idle = ~driven[reduction.group_of_bundle == number].any(axis=0)
-        settled[np.ix_(rows, idle)] = 0
+        settled[np.ix_(rows, ~driven[reduction.group_of_bundle == number].any(axis=0))] = 0
     return settled
 
 
@@ -248,12 +247,10 @@ def longest_time(reduction: Reduction, init_scale: float) -> float:
     if not strength.size:
         return float(1 / np.abs(reduction.input_variances).max())
     own = learned ** (1 / length)
-    begin = np.minimum(init_scale, own)
     escape = (1 + np.abs(np.log(init_scale / own))) / (
-        strength * begin ** np.maximum(length - 2, 0)
+        strength * np.minimum(init_scale, own) ** np.maximum(length - 2, 0)
     )
-    end = 1 / (length * variance * own ** (2 * length - 2))
-    return float(100 * (escape + end).max())
+    return float(100 * (escape + 1 / (length * variance * own ** (2 * length - 2))).max())
 
 
 def _modes(
@@ -281,7 +278,6 @@ def mode_rows(
     several = halves if halves.ndim == 3 else None
     halves = halves if several is None else np.median(halves, axis=0)
     rivals = np.zeros(carried.shape, dtype=int)
-    strengths = np.abs(reduction.singular_values)
     for (j, p), variance in zip(reduction.pairs, reduction.input_variances, strict=True):
         receivers = np.flatnonzero(reduction.bundle_of_path == p)
         coupled = np.abs(variance) > _WEAKEST * np.abs(reduction.input_variances).max()
@@ -291,12 +287,11 @@ def mode_rows(
     for path, mode in np.ndindex(carried.shape):
         bundle = reduction.bundle_of_path[path]
         needed = reduction.singular_values[bundle, mode]
-        if abs(needed) <= max(_WEAKEST * strengths.max(), least):
+        if abs(needed) <= max(_WEAKEST * np.abs(reduction.singular_values).max(), least):
             continue
         pair = np.flatnonzero((reduction.pairs == bundle).all(axis=1))[0]
         share = float(carried[path, mode] / needed)
         learned = total[bundle, mode] / needed >= 0.5
-        contested = rivals[path, mode] > 1
         spread = None if several is None else several[:, path, mode]
         rows.append(
             ModePrediction(
@@ -307,7 +302,7 @@ def mode_rows(
                 active=float(reduction.active[bundle]),
                 half_learning_time=float(halves[path, mode]),
                 share=share,
-                outcome=_outcome(bool(learned), bool(contested), share),
+                outcome=_outcome(bool(learned), bool(rivals[path, mode] > 1), share),
                 earliest=None if spread is None else float(spread.min()),
                 latest=None if spread is None else float(spread.max()),
             )

@@ -63,7 +63,6 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
     manifest = read_manifest(folder) or {}
     look: Look = {"seeds": plan.seeds, "seal": Seal(**study.seal), "verdicts": verdicts(claims)}
-    looks = [*manifest.get("looks", []), look]
     networks = {"simulation": whole.simulation, **whole.variants}
     return Record(
         study=study.name,
@@ -79,7 +78,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         commit=commit,
         plan=plan.hash,
         **dict[str, Any](present.hashes(study)),
-        remarks=tuple(remarks(manifest.get("seal"), looks)),
+        remarks=tuple(remarks(manifest.get("seal"), [*manifest.get("looks", []), look])),
         settings=settings(plan),
         runs=_outcomes(folder, plan, journal),
         versions=dict(summary.versions),

@@ -197,8 +197,7 @@ def fitting(figures: Sequence[PageFigure], taken: int) -> list[PageFigure]:
     shown, room = [*figures], _ROOM - taken
     for part in ("svg", "csv"):
         for place, figure in enumerate(shown):
-            text = _address(figure.svg) if part == "svg" else figure.csv
-            if (size := len(text)) > room:
+            if (size := len(_address(figure.svg) if part == "svg" else figure.csv)) > room:
                 caption = figure.caption + _TOO_LARGE * (part == "svg")
                 shown[place], size = replace(figure, caption=caption, **{part: ""}), 0
             room -= size

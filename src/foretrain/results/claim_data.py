@@ -82,10 +82,9 @@ def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims"
     """Return the claims in a dataset of `claims_dataset`; raises `StoreError` where it holds what no claim can be."""
     wanted = [name for name in _COLUMNS if name in dataset or name not in _LATER]
     columns = {name: _column(dataset, name, _COLUMNS[name], where) for name in wanted}
-    exact = columns.pop("exact")
     for name in _BOUNDS:
         columns[name] = [tuple(ends) for ends in columns[name]]
-    both = zip(exact, columns["uncertainty"], strict=True)
+    both = zip(columns.pop("exact"), columns["uncertainty"], strict=True)
     columns["uncertainty"] = [None if is_exact else ends for is_exact, ends in both]
     for name in _JSON:
         if name in columns:

@@ -174,8 +174,7 @@ def _survey(outlines: Iterable[Outline], number):
         steps.setdefault(met.tobytes(), met)
         for column in outline.columns:
             _enlarge(sizes, column, wanted)
-    step = np.unique(np.concatenate([np.zeros(0, np.int64), *steps.values()]))
-    return chosen, step, sizes
+    return chosen, np.unique(np.concatenate([np.zeros(0, np.int64), *steps.values()])), sizes
 
 
 def _enlarge(sizes, column, wanted):
@@ -285,8 +284,7 @@ def _dataset(target):
             declared = lookup(name).dims or ()
             if "step" in declared[1:]:  # of what is measured it may have any place
                 values, own = np.moveaxis(values, 1, 1 + declared.index("step")), declared
-        padded = size.dtype.kind in "iu"
-        attrs = {"padding": int(padding(size.dtype))} if padded else {}
+        attrs = {"padding": int(padding(size.dtype))} if size.dtype.kind in "iu" else {}
         variables[name] = ((*grid, *own), values.reshape(*shape, *values.shape[1:]), attrs)
     dataset = xr.Dataset(variables)
     coords = {"seed": ("seed", np.arange(layout.seeds))}

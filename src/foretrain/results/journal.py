@@ -223,8 +223,7 @@ def _outline(segment, known) -> Outline:
     longest = int(counts.argmax())
     begin = int(counts[:longest].sum())
     steps = segment.steps[begin : begin + counts[longest]]
-    starts = np.cumsum(counts) - counts
-    entries = np.arange(len(segment.steps)) - starts.repeat(counts)
+    entries = np.arange(len(segment.steps)) - (np.cumsum(counts) - counts).repeat(counts)
     shared = bool((segment.steps == steps[entries]).all())
     content = (steps if shared else segment.steps).tobytes()
     steps = known.setdefault(content, np.frombuffer(content, np.int64))

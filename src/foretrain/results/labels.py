@@ -105,9 +105,8 @@ def lengths(
         ``<dim>_length`` to (the axes along which it differs, lengths).
     """
     gathered = {}
-    shape = tuple(len(values) for values in axes.values())
     for dim, ends in reached.items():
-        length = np.reshape(ends, shape)
+        length = np.reshape(ends, tuple(len(values) for values in axes.values()))
         names, reduced = _differing(np.where(length, length, length.max()), list(axes))
         if names:
             gathered[f"{dim}_length"] = (names, reduced)

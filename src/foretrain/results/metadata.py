@@ -90,8 +90,7 @@ class ArrayNode(Struct, tag_field="node_type", tag="array"):
     @property
     def itemsize(self) -> int:
         """Bytes of a value; of a string, as many as are taken for it when chunks are cut."""
-        known = _ITEM_BYTES.get(self.data_type)
-        return known or int(re.sub(r"\D", "", self.data_type)) // 8
+        return _ITEM_BYTES.get(self.data_type) or int(re.sub(r"\D", "", self.data_type)) // 8
 
     @property
     def bytes(self) -> int:

@@ -176,7 +176,6 @@ def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
             if np.ndim(curve) < 1 or len(curve) != len(run.steps):
                 must = f"must have {len(run.steps)} observations"
                 raise ValueError(f"Curve `{name}` {must}, but has shape {np.shape(curve)}.")
-    steps = np.concatenate([run.steps for run in runs]).astype(np.int64)
     notes = {
         number: run.note.encode("utf-8", "replace").decode()
         for number, run in enumerate(runs)
@@ -184,14 +183,13 @@ def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
     }
     content = {"format": _FORMAT, "notes": notes} | ({"code": code} if code else {})
     content |= {"backend": backend} if backend else {}
-    header = json.dumps(content).encode()
     members = {
-        "header": np.frombuffer(header, np.uint8),
+        "header": np.frombuffer(json.dumps(content).encode(), np.uint8),
         "identity": np.array([run.identity.encode("ascii") for run in runs], np.bytes_),
         "outcome": np.array([run.outcome for run in runs], np.int8),
         "steps_taken": np.array([run.steps_taken for run in runs], np.int64),
         "observations": np.array([len(run.steps) for run in runs], np.int64),
-        "steps": steps,
+        "steps": np.concatenate([run.steps for run in runs]).astype(np.int64),
     }
     for kind in _KINDS:
         for name in dict.fromkeys(name for run in runs for name in getattr(run, kind)):

@@ -138,10 +138,9 @@ def _unreadable(store, reason):
 def _build_group(path, group, dataset):
     """Write one group, built in memory first where it is small: Zarr takes some threads for every file that it writes."""
     files: dict[str, Any] = {}
-    few = dataset.nbytes < _MOST_IN_MEMORY
     # Chunks that hold only padding are written too, so that a chunk that is not there is known to be lost.
     how = {"mode": "a", "zarr_format": 3, "consolidated": False, "write_empty_chunks": True}
-    store = zarr.storage.MemoryStore(files) if few else path
+    store = zarr.storage.MemoryStore(files) if dataset.nbytes < _MOST_IN_MEMORY else path
     dataset.to_zarr(store, group=group, encoding=_encoding(dataset), **how)
     for name, content in files.items():
         file = path / name
@@ -154,8 +153,7 @@ def _build_group(path, group, dataset):
 def _encoding(dataset):
     codecs, encoding = (zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()), {}
     for name, variable in dataset.variables.items():
-        is_number = variable.dtype.kind in "biufc"
-        size = variable.dtype.itemsize if is_number else metadata.STRING_BYTES
+        size = variable.dtype.itemsize if variable.dtype.kind in "biufc" else metadata.STRING_BYTES
         encoding[name] = {"compressors": codecs, "chunks": chunk_shape(variable.shape, size)}
     return encoding
 

@@ -89,11 +89,10 @@ class Kernel:
         error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
         kernel, shrinking = self.values[: self.size] / n, self.shrinking[: self.size]
         values, vectors = np.linalg.eigh(kernel)
-        pull = vectors.T @ (kernel @ error + decay * shrinking)
         rates = np.maximum(values, 0) + decay
         with np.errstate(divide="ignore", invalid="ignore"):
             gone = np.where(rates > 0, -np.expm1(-np.outer(time, rates)) / rates, time[:, None])
-        left = error - (gone * pull) @ vectors.T
+        left = error - (gone * (vectors.T @ (kernel @ error + decay * shrinking))) @ vectors.T
         return (left**2).sum(1) / (2 * n)
 
     def movement(self, values: np.ndarray) -> float:

@@ -59,8 +59,7 @@ def _outputs(apply, n, x):
 
 def _column(apply, n, w, x, at):
     train, pull = jax.vjp(lambda weights: apply(weights, x[:n]).ravel(), w)
-    unit = jnp.zeros_like(train).at[at].set(1.0)
-    return jax.jvp(_outputs(apply, n, x), (w,), pull(unit))[1]
+    return jax.jvp(_outputs(apply, n, x), (w,), pull(jnp.zeros_like(train).at[at].set(1.0)))[1]
 
 
 def _by_columns(apply, n, w, x):

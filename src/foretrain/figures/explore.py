@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def moved(study: Study, grid: Grid) -> tuple[Grid, dict[str, list[Grid]]]:
     return cell, moves
 
 
+@np.errstate(all="ignore")  # beyond the end of a theory
 def explore(
     study: Study, predict: Callable[[Grid], xr.Dataset], grid: Grid, board: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -76,10 +78,8 @@ def explore(
     def row(there: Grid) -> tuple[list, list[str], str]:
         there = replace(there, theory=predict(there))
         answers = [_answer(sentence, there) for sentence in heads]
-        paths = [
-            [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
-            for name in names
-        ]
+        curve = partial(_curve, there.theory, x=x[places])
+        paths = [[curve(name, spot) for spot in of.get(name, {}).values()] for name in names]
         shown = [number(float(there.theory[name].item())) for name in scalars]
         shown += [answers[n][0] for n in numeric]
         outside: dict[str, list[str]] = {}

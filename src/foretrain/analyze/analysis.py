@@ -205,12 +205,13 @@ def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, m
     each = time.process_time() - begun
     try:
         *_, curvature, size = jacobian_spectrum.best_way(d, answers, unit_costs.EXACT)
+        sorting = curvature + 1e-9 * d**3  # the Jacobian again, and decompositions of its columns
     except TooLarge:
-        curvature = 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
+        sorting, curvature = 0, 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
         size = 8 * d * unit_costs.STEPS + unit_costs.ROOM
     parts = {"take the curvature": moments * curvature}
-    if not (network and is_perceptron(network)):  # the Jacobian again
-        parts["count by source"] = moments * min(curvature, unit_costs.EXACT)
+    if sorting and not (network and is_perceptron(network)):
+        parts["count by source"] = moments * sorting
     if network is not None and wiring:
         wide = widths(network, function.rows(x), folded=False)
         work = len(x) * sum(below**2 * above for below, above in pairwise(wide))

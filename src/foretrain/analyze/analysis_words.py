@@ -180,10 +180,9 @@ def _numbers(analysis):
     if analysis.sampled is not None:
         fields = ("eps", "value", "error", "trusted", "doubts")
         record["sampled"] = {name: getattr(analysis.sampled, name) for name in fields}
-    counts = {"exact": analysis.exact, "at_the_scale": analysis.freedom}
     record["free_directions"] = {
         name: {"all": freedom.free, "is_exact": freedom.exact, "by_source": freedom.by_source()}
-        for name, freedom in counts.items()
+        for name, freedom in {"exact": analysis.exact, "at_the_scale": analysis.freedom}.items()
         if freedom is not None and freedom.by_source()
     }
     if isinstance(analysis.exact, SourcedFreedom):

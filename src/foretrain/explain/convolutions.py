@@ -34,9 +34,8 @@ def _results(jaxpr, equation, operands):
         or max(how["lhs_dilation"]) > 1
     ):
         return equation_function(jaxpr, equation)(*operands)
-    x_axes, kernel_axes, out_axes = how[
-        "dimension_numbers"
-    ]  # examples or outputs, channels, then space
+    # Each has the axes of examples or outputs, of channels, then those of space.
+    x_axes, kernel_axes, out_axes = how["dimension_numbers"]
     x, kernel = operands[0].transpose(x_axes), operands[1].transpose(kernel_axes)
     x = jax.lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * 2 + [(*p, 0) for p in how["padding"]])
     groups, sizes = how["feature_group_count"], equation.outvars[0].aval.shape

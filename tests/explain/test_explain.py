@@ -98,6 +98,14 @@ def test_what_is_open_is_which_cause_is_first_whether_there_is_a_gap_and_the_reg
     assert not settled(move=0.4)
 
 
+def test_more_small_steps_than_were_reckoned_with_bring_a_new_time(monkeypatch, tmp_path):
+    lines, options = [], {"learning_rate": 0.2, "steps": 6, "seeds": 2, "out": tmp_path}
+    monkeypatch.setattr(explain, "enough_substeps", lambda *_: 4.0)
+    foretrain.explain(apply, init, X, Y, **options, tell=lines.append)
+    (line,) = (line for line in lines if line.startswith("With 4 small steps a step"))
+    assert "takes longer. Time: about" in line
+
+
 def test_the_parts_add_up_to_the_gap(answer):
     for shares, curves in ((answer.shares, answer.train), (answer.test_shares, answer.test)):
         whole = sum(item.values for item in shares.causes)

@@ -30,9 +30,8 @@ def reduced_rank(inputs, hidden, outputs, rank):
         return (h * n - h * r + m * r) / 2, 1
     if m + n < h + r:
         return m * n / 2, 1
-    whole = -((h + r) ** 2) - m**2 - n**2 + 2 * (h + r) * (m + n) + 2 * m * n
     odd = (m + h + n + r) % 2
-    return (whole + odd) / 8, 1 + odd
+    return (-((h + r) ** 2) - m**2 - n**2 + 2 * (h + r) * (m + n) + 2 * m * n + odd) / 8, 1 + odd
 
 
 def test_two_layers_are_reduced_rank_regression():

@@ -47,8 +47,7 @@ def test_the_scale_across_components_is_that_of_flow_from_small_weights():
         slopes = error @ decoder * hidden, encoder @ error * hidden, encoder @ error @ decoder
         encoder, decoder = encoder + 0.01 * slopes[0], decoder + 0.01 * slopes[1]
         hidden += 0.01 * slopes[2]
-    learned = np.outer(encoder, decoder) * hidden
-    seen = learned[:3, :3]
+    seen = (np.outer(encoder, decoder) * hidden)[:3, :3]
     # What the start leaves is of the order of its square.
     np.testing.assert_allclose(seen, rho[:3, :3], rtol=1e-3)
 

@@ -67,13 +67,12 @@ def direct(p, inputs, state):
         distance = joined[first] - joined[second]
         closed = (distance**2).mean(1) < (p.parallelogram_tolerance * (embedding**2).mean()) ** 2
     gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
-    alike = gap < p.parallelogram_tolerance**2 * outputs.var(0).mean()
     return {
         "loss": loss,
         "train_accuracy": right[training].mean(),
         "validation_accuracy": right[~training].mean(),
         "rqi": closed.mean(),
-        "decoder_rqi": alike.mean(),
+        "decoder_rqi": (gap < p.parallelogram_tolerance**2 * outputs.var(0).mean()).mean(),
         "predicted_accuracy": parallelograms.predicted_accuracy(task, training, closed),
     }
 
@@ -222,8 +221,7 @@ def test_without_validation_samples_or_parallelograms_all_of_them_are_right(valu
     inputs = inputs_of(p)
     result = observed(p, inputs, trained(p, 3, inputs))
     assert all(np.isfinite(value).all() for value in result.values())
-    name = "validation_accuracy" if p.symbols == 10 else "rqi"
-    assert float(result[name]) == 1
+    assert float(result["validation_accuracy" if p.symbols == 10 else "rqi"]) == 1
 
 
 def test_a_tie_is_no_right_answer_and_the_nearest_target_need_not_be_the_longest(x64):

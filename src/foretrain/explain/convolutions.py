@@ -27,12 +27,8 @@ def _evaluated(apply, w, x):
 
 
 def _results(jaxpr, equation, operands):
-    how, name = equation.params, equation.primitive.name
-    if (
-        name != "conv_general_dilated"
-        or how["batch_group_count"] > 1
-        or max(how["lhs_dilation"]) > 1
-    ):
+    how = equation.params
+    if how.get("batch_group_count") != 1 or max(how["lhs_dilation"]) > 1:  # no plain convolution
         return equation_function(jaxpr, equation)(*operands)
     # Each has the axes of examples or outputs, of channels, then those of space.
     x_axes, kernel_axes, out_axes = how["dimension_numbers"]

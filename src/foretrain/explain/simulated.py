@@ -270,7 +270,8 @@ def first_substeps(share: float) -> float:
     `share` is the rate times the sharpness at the start over two, 1 at the edge.
     """
     number = 2 * share
-    return float(np.ceil(number) if number > 1 else 2 ** np.ceil(np.log2(max(number, _LEAST))))
+    own = 2 ** np.ceil(np.log2(max(number, _LEAST)))
+    return float(min(np.ceil(number), _MOST) if number > 1 else own)
 
 
 def compared(substeps: float) -> list[Simulation]:

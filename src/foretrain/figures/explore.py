@@ -46,8 +46,7 @@ def explore(
 
     Each has for each of its values the curves of theory at some times of the board, which `foretrain.figures.live.live` makes
     of the grid, what the headlines predict, and where theory ends. Variables of few lines come first. The board gets curves
-    of the first cell that the stored theory calls by other names. Where theory tells no curve, its numbers stand there, on
-    an empty board, too.
+    of the first cell that the stored theory calls by other names. Where theory tells no curve, its numbers stand alone.
     """
     (cell, moves), whole = moved(study, grid), {**board} or EMPTY
     view = whole["cells"].get(",".join("0" for _ in grid.axes if board))

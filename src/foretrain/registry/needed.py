@@ -40,9 +40,9 @@ def needs(claims: Iterable[Claim]) -> dict[str, str]:
 
 
 def likely(study: str, folder: Path | None = None) -> tuple[str, dict[str, str]]:
-    """Return by what runs they are estimated, and id of each headline to the seeds it needs; nothing where nothing is known.
+    """Return in words what the estimate rests on, and id of each headline to the seeds it needs; none where nothing is known.
 
-    They are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
+    Seeds are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
     The study is named, or is the path of one's own. Raises `FolderError` where the folder holds no results of the study.
     """
     name = Path(study).stem
@@ -56,7 +56,7 @@ def likely(study: str, folder: Path | None = None) -> tuple[str, dict[str, str]]
 
 
 def lines(study: str, folder: Path | None = None) -> list[str]:
-    """Return in lines what is `likely`; none where nothing is known of the study."""
+    """Return the seeds that each headline is likely to need, in lines; none where nothing is known of the study."""
     head, texts = likely(study, folder)
     rows = [f"  {id}: {text}" for id, text in texts.items()]
     return rows and [f"S{head[1:]}:", *rows]

@@ -14,6 +14,7 @@ from foretrain.training.masked_rank_one_claims import OURS, generalises, recorde
 SOURCE = "Note on shared representations, section 3"
 COST = "25 s"
 REFERENCES = ("saxe2022", "benaych2012", "johnstone2001")
+EXPLORE = ("density", "mask_size")
 SEEDS = 80  # the fewest, with a few to spare, that tell a fraction of one from .95
 AXES = {"mask_size": (100, 200, 400, 800)}
 PRESETS = {"paper": {"mask_size": (*AXES["mask_size"], 1200, 2000), "density": (0.1, 0.3, 0.5)}}

@@ -12,7 +12,6 @@ SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
 OURS = "docs/studies/pathway-race.md"
 COST = "3 min"
 REFERENCES = ("saxe2022",)
-EXPLORE = ("domains",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}
 CONDITIONAL_DEFAULTS = {("domains", m): {"paths": admissible_paths(m)} for m in range(1, 101)}

@@ -151,6 +151,9 @@ def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Cla
             continue
         if (along := sentence.along) not in cells:
             cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
+        if sentence.within is not None:  # a value outside raises; to hold a mean takes more seeds
+            judge(sentence, cells[along][0])
+            sentence = replace(sentence, within=None)
         if each := [*filter(None, (judge(sentence, cell) for cell in cells[along]))]:
             claims[sentence.id] = each
     return claims

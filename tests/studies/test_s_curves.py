@@ -198,8 +198,7 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
 
 @pytest.mark.parametrize(("name", "decay"), [("sgd", 0), ("adam", 0), ("adamw", 0.3)])
 def test_only_optimizers_with_decay_are_given_one(name, decay):
-    parameters = Parameters(optimizer=name, weight_decay=0.3)
-    assert factorization.weight_decay(parameters) == decay
+    assert factorization.weight_decay(Parameters(optimizer=name, weight_decay=0.3)) == decay
 
 
 EIGHT = {"dimension": 8, "rank": 1, "steps": 200, "observe_every": 10, "precision": "float64"}

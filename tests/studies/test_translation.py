@@ -166,8 +166,7 @@ def verdict_at(width, id, whole):
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
-    falling = np.exp(-STEP / 600)
-    result = verdicts("translation", build(outcome=OUT_OF_STEPS, curves=falling))
+    result = verdicts("translation", build(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
     for id in ("determinants", "stuck-loss", "wide-bias"):
         assert {claim.verdict for claim in result[id]} == {INCONCLUSIVE}, id
         assert "not finished" in result[id][0].reason, id
@@ -210,8 +209,7 @@ def clashing_runs():
 
 
 def test_stuck_runs_end_at_their_determinant_bound(clashing_runs):
-    stuck = [run for run in clashing_runs if run.outcome == STALLED]
-    assert 0 < len(stuck) < 9
+    assert 0 < len([run for run in clashing_runs if run.outcome == STALLED]) < 9
     for run in clashing_runs:
         trained = run.finals["trained_pairs"] > 0
         frustrated = ((run.finals["orientation"] < 0) & trained).sum()

@@ -84,15 +84,13 @@ def misalignment(c):
     at = {"init_scale": small(c)}
     measured = c.stage_misalignment.isel(stage=DEPARTURE).sel(at)
     predicted = c.fits.predicted_misalignment.sel(at)
-    gap = np.log(measured / predicted).where(predicted >= FITTED[0])
-    return np.exp(gap.mean("init_scale"))
+    return np.exp(np.log(measured / predicted).where(predicted >= FITTED[0]).mean("init_scale"))
 
 
 def signs_decide(c):
     at = {"init_scale": small(c)}
     converged = c.outcome.sel(at) == CONVERGED
-    agree = c.theory.predicted_agreement.sel(at) == 1
-    guess = agree.isel(stage=ESCAPE)
+    guess = (c.theory.predicted_agreement.sel(at) == 1).isel(stage=ESCAPE)
     note = f"{int((~guess & converged).sum())} runs generalise unforeseen."
     right = (guess == converged).astype(float).where(np.isfinite(c.final_loss.sel(at)))
     return PerSeed(right.mean("init_scale", skipna=False).values, note)

@@ -49,9 +49,8 @@ def rate_exceptions(c):
     """Return the number of training sets whose rate contradicts their freedom, or is below the rate of a smaller set."""
     rate = c.lambda_3
     skip_if(rate.isnull().all(), "matrices have no rate")
-    wrong = (rate > 0) != (c.ideal_rqi > 1 - 1e-6)
     falls = rate.diff("training_size") < -1e-6 * rate
-    return wrong.sum() + falls.sum()
+    return ((rate > 0) != (c.ideal_rqi > 1 - 1e-6)).sum() + falls.sum()
 
 
 def decades(c, name):
@@ -89,9 +88,8 @@ def same_direction(c):
         from_middle = embedding["symbol"] - embedding["symbol"].mean()
         return (at_end(embedding).isel(coordinate=0) * from_middle).sum("symbol")
 
-    flow = c.theory.flow_embedding.where(c.embedding.notnull())
     reached = c.rqi_step.notnull()
-    same = slope(c.embedding) * slope(flow) > 0
+    same = slope(c.embedding) * slope(c.theory.flow_embedding.where(c.embedding.notnull())) > 0
     learners = reached.any("training_size").values
     skip_if(not learners.any(), "no run learns the representation")
     return (same | ~reached).all("training_size").values[learners]

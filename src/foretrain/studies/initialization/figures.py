@@ -21,8 +21,7 @@ def half_time(c, loss):
 
 def while_learning(c, loss):
     """Return a curve until the slowest run has learned, with a margin: a long flat end would be drawn in its place."""
-    shown = int((loss["time"] <= 1.3 * learned_at(c.loss)).sum()) + 1
-    return loss.isel(step=slice(max(shown, 2)))
+    return loss.isel(step=slice(max(int((loss["time"] <= 1.3 * learned_at(c.loss)).sum()) + 1, 2)))
 
 
 def draw_representations(grid):

@@ -222,6 +222,7 @@ CLAIMS = [
         source=PAPER + "Fig. 1",
         near=1,
         inside=(0.8, 1),
+        within=(0, 1),
         why="A regular polygon has all variance of its plane at one frequency; a fifth is left for the rest.",
         note="Largest share of a frequency at the end.",
         rank="headline",

@@ -11,6 +11,7 @@ from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 ALONG = {"along": "training_size"}
+SHARE = {"within": (0, 1), "rank": "headline", **ALONG}
 
 
 def lower_bound(c):
@@ -94,8 +95,7 @@ CLAIMS = [
         inside=ALWAYS,
         why="In all runs but one of ten.",
         note="Share of training sizes at which a run is at least as accurate as predicted.",
-        rank="headline",
-        **ALONG,
+        **SHARE,
     ),
     claim(
         "deduced-only",
@@ -157,8 +157,7 @@ CLAIMS = [
         among="seeds that learn the representation at some size",
         note="Share of the learned representations that do so.",
         where=lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
-        rank="headline",
-        **ALONG,
+        **SHARE,
     ).and_corrected(
         "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
         quantity=lambda c: in_plane(c, alternate),

@@ -57,8 +57,7 @@ def race_deviation(c) -> xr.DataArray:
 def half_time_ratios(c) -> xr.DataArray:
     """Return measured over predicted half-learning time, dims (seed, mode); nan where a mode is not learned in either."""
     # Ends of the reduction; those of the network differ from them on raw digits.
-    ends = c.mode_singular_value / c.mode_variance
-    expected = half_time(c.theory.mode_strength, ends)
+    expected = half_time(c.theory.mode_strength, c.mode_singular_value / c.mode_variance)
     return half_time(c.mode_strength, c.mode_optimum) / expected.where(expected > 0)
 
 
@@ -145,9 +144,8 @@ def predicted_between(c) -> xr.DataArray:
 def split_step(c, between) -> xr.DataArray:
     """Return the step at which a cosine between the halves falls, after its peak, to the middle of the predicted fall."""
     expected = predicted_between(c)
-    level = float(expected.max() + expected[-1]) / 2
     fall = between.where(between.step >= between.idxmax("step"), between.max("step"))
-    return crossing(-fall, -level, "step")
+    return crossing(-fall, -(float(expected.max() + expected[-1]) / 2), "step")
 
 
 SHARED = {
@@ -292,6 +290,7 @@ CLAIMS = [
         lambda c: larger_first(half_time(c.mode_strength, c.mode_optimum), c.mode_singular_value),
         near=1,
         inside=(0.95, np.inf),
+        within=(0, 1),
         source=PAPER + "section 3.1",
         why="The random start may swap one pair in twenty. Singular values within 10% of each other are not told apart.",
         note="Fraction of pairs of modes, at least 10% apart, half learned in that order.",
@@ -380,6 +379,7 @@ CLAIMS = [
         island_agreement,
         near=1,
         inside=(0.9, 1.0),
+        within=(0, 1),
         where=lambda c: c.p.domains > 1 and not c.p.disagreement,
         rank="control",
         source="docs/theory/connectivity.md",

@@ -32,8 +32,7 @@ def first(runs, name):
 
 def run_variable(c, name):
     """Return a variable of the first seeds; all nan where one of them diverged, for nothing then holds of all of them."""
-    diverged = (first(c.simulation, "outcome") == DIVERGED).any()
-    return first(c.simulation, name).where(~diverged)
+    return first(c.simulation, name).where(~(first(c.simulation, "outcome") == DIVERGED).any())
 
 
 def gap_to_flow(c, shift=0):
@@ -186,6 +185,7 @@ CLAIMS = [
         mode_order,
         near=1,
         inside=(0.9, np.inf),
+        within=(0, 1),
         why="Nine pairs of modes in ten: those learned within a few steps of each other may change places.",
         where=cells_of("mse", "sgd", ranks=lambda p: p.rank > 1),
         note="Share of the pairs among the ten first modes of the target that are half learned in the order predicted.",

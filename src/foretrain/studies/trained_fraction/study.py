@@ -205,6 +205,7 @@ CLAIMS = [
         agreement,
         near=1,
         inside=(0.95, np.inf),
+        within=(0, 1),
         rank="headline",
         where=lambda c: min(c.values("trained_outputs")) < c.p.domains,
         source=OURS,

@@ -27,12 +27,11 @@ def few_draws(monkeypatch):
 def test_what_is_measured_is_declared_and_handed_on(kind):
     p = dataclasses.replace(P, kind=kind)
     result = measurement.measure(p, Seed(0, 0))
-    labels = study.labels(p)
     for name, values in result.items():
         dims = lookup(name).dims
         assert values.ndim == len(dims), name
         for dim, length in zip(dims, values.shape, strict=True):
-            assert length == (p.networks if dim == "network" else len(labels[dim])), name
+            assert length == (p.networks if dim == "network" else len(study.labels(p)[dim])), name
         assert np.isfinite(values).all(), name
     other = measurement.measure(p, Seed(0, 1))
     assert any(not np.array_equal(result[name], other[name]) for name in result)

@@ -59,9 +59,8 @@ def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=No
     units = {"input_weights": weights, "output_weights": np.ones(WIDTH)}
 
     def network(loss, strengths, **ends):
-        labels = STUDY.labels(P, STEP)
         curves = {"loss": loss, "example_strength": (1 + off) * strengths}
-        return runs({}, len(loss), {**curves, **ends}, step=STEP, labels=labels)
+        return runs({}, len(loss), {**curves, **ends}, step=STEP, labels=STUDY.labels(P, STEP))
 
     predicted = theory() if predicted is None else predicted
     networks = {

@@ -44,28 +44,27 @@ def xor(hidden_width: int = 128) -> GatedData:
 def contextual(
     hidden_width: int = 8,
     *,
+    contexts: int = 2,
     gating: str = "per_context",
     samples: int | None = None,
     generator: np.random.Generator | None = None,
 ) -> GatedData:
-    """Report the first input in context 1 and the second in context 2 (appendix A.2).
+    """Report the first input in context 1, the second in context 2 (appendix A.2), and so on.
 
     Args:
-        gating: ``per_context``: two pathways, each open in one context. ``always_on``: one pathway, always open.
-        samples: Number of inputs drawn uniformly from [-1, 1]^2, each shown in both contexts, all of context 1 first. None:
-            the four points (+-1/sqrt 3, +-1/sqrt 3), which have the second moments of the uniform law.
+        contexts: Number of contexts, and of inputs.
+        gating: ``per_context``: a pathway for each context, open in it. ``always_on``: one pathway, always open.
+        samples: Number of points drawn uniformly from [-1, 1]^contexts, each shown in all contexts, all of context 1 first.
+            None: the points (+-1/sqrt 3, +-1/sqrt 3, ...), which have the second moments of the uniform law.
     """
     one_of("gating", gating, GATINGS)
     if samples is None:
-        x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) / np.sqrt(3)
+        x = (1 - 2 * np.indices((2,) * contexts).reshape(contexts, -1).T) / np.sqrt(3)
     elif generator is None:
         raise argument_error("generator", "be given with `samples`", "is missing")
     else:
-        x = generator.uniform(-1, 1, size=(integer("samples", samples, minimum=1), 2))
-    y = np.concatenate([x[:, :1], x[:, 1:]])
-    gates = {}
-    if gating == "per_context":
-        first = np.repeat([1.0, 0.0], len(x))
-        gates = {"h1": first, "h2": 1 - first}
-    graph = pathways_graph(2 if gating == "per_context" else 1, hidden_width)
-    return GatedData(graph, {"x": np.concatenate([x, x])}, {"y": y}, gates)
+        x = generator.uniform(-1, 1, size=(integer("samples", samples, minimum=1), contexts))
+    rows = np.repeat(np.eye(contexts), len(x), axis=1) if gating == "per_context" else []
+    gates = {f"h{k}": row for k, row in enumerate(rows, 1)}
+    graph = pathways_graph(len(gates) or 1, hidden_width, input_width=contexts)
+    return GatedData(graph, {"x": np.tile(x, (contexts, 1))}, {"y": x.T.reshape(-1, 1)}, gates)

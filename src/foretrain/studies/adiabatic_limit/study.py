@@ -103,9 +103,8 @@ def predict(p, step, seed):
     rates = np.pad(squares, (0, len(right) - len(squares)))
     decayed = np.exp(-rates * time[:, None])[:, None] * ((points - mean) @ right.T)
     within = left.T @ (label - weights @ mean)
-    outside = label - left @ (left.T @ label)
     integral = -np.expm1(-squares * time[:, None]) / squares * within @ left.T
-    bias = p.rate_ratio * (integral + time[:, None] * outside)
+    bias = p.rate_ratio * (integral + time[:, None] * (label - left @ (left.T @ label)))
     pairs = np.exp(-2 * time) * ((points - mean) ** 2).sum()
     learned = bias @ label / (label @ label)
     return {"deviations": decayed @ right, "pair_energy": pairs, "learned_bias": learned}

@@ -11,14 +11,12 @@ from foretrain.training.pathways import FASTEST, lead
 from .study import NETWORKS
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
-# Correlation that drives a network: its rate of growth.
-RATES = {"per-context": 1 / 6, "always-on": np.sqrt(2) / 6}
 
 
 def weight_gap(c, network, target):
     """Return the largest deviation of a gated network's total weights at the end from a target, dims (pathway, input)."""
     target = xr.DataArray(target, dims=("pathway", "input")) if isinstance(target, list) else target
-    own = {"pathway": slice(2 if network.startswith("per-context") else 1)}
+    own = {"pathway": slice(c.p.contexts if network.startswith("per-context") else 1)}
     gaps = abs(c[network].total_weights.isel(own) - target.isel(own))
     return gaps.max(("pathway", "input"), skipna=False)
 
@@ -35,8 +33,10 @@ def curves(c, ending=""):
 
     The study's own network, where it is one of both, is another of it.
     """
+    # Correlation that drives a network: its rate of growth.
+    rates = {"per-context": 1 / c.p.contexts / 3, "always-on": 1 / np.sqrt(c.p.contexts) / 3}
     gaps = []
-    for name, rate in RATES.items():
+    for name, rate in rates.items():
         both = c[name + ending].loss, c.theory.network_loss.sel(condition=name + ending)
         area = ((both[1] - both[1].min("step")) / both[1].isel(step=0)).mean()
         allowed = float(rate * c.p.learning_rate * area)
@@ -72,6 +72,7 @@ CURVE = {
     "source": "docs/theory/gated-networks.md",
     "note": "Mean |difference of loss| over the run, over its start and over what is allowed; the larger of both networks.",
 }
+TWO = {"where": lambda c: c.p.contexts == 2, "rank": "headline"}
 GATES = {"of": "relu", "rank": "headline"}
 STEPS = (
     "Steps of a finite size are late by a fraction rate x step / 2 of the time, which makes a curve differ from the flow's by "
@@ -82,14 +83,14 @@ CLAIMS = [
         "weights-per-context",
         "With one pathway per context, the pathways converge to [1 0] and [0 1], which solves the task.",
         lambda c: weight_gap(c, "per-context", [[1, 0], [0, 1]]),
-        rank="headline",
+        **TWO,
         **WEIGHTS,
     ),
     claim(
         "weights-always-on",
         "A single pathway that is always on converges to [1/2 1/2], the best linear answer, which leaves half of the loss.",
         lambda c: weight_gap(c, "always-on", [[0.5, 0.5]]),
-        rank="headline",
+        **TWO,
         **WEIGHTS,
     ),
     claim(

@@ -13,7 +13,7 @@ from foretrain.training.pathways import SOLVED
 NETWORKS = {"per context": "per-context", "always on": "always-on"}
 
 
-def draw_task(grid):
+def draw_task():
     figure, axes = panels(1, 4, height=3.0)
     first, second = np.meshgrid(*(np.linspace(-1, 1, 65),) * 2)
     look = {"cmap": DIVERGING, "vmin": -1, "vmax": 1, "origin": "lower", "extent": (-1, 1, -1, 1)}
@@ -67,7 +67,7 @@ FIGURES = {
         sharey=True,
         height=4.2,
     ),
-    "task": drawn(draw_task),
+    "task": drawn(lambda grid: draw_task() if grid.parameters.contexts == 2 else None),
     "gatings": gatings(
         "gating_final_loss",
         lambda loss: loss < SOLVED,

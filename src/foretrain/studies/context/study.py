@@ -29,38 +29,26 @@ NETWORKS = {
     "per-context-samples": {"network": "gated", "gating": "per_context", "moments": "samples"},
     "always-on-samples": {"network": "gated", "gating": "always_on", "moments": "samples"},
 }
-# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the target.
-GATINGS = {
-    "always on": (),
-    "context": ("context",),
-    "sign of x1": ("x1",),
-    "sign of x2": ("x2",),
-    "sign of what is asked": ("asked",),
-    "signs of x1, x2": ("x1", "x2"),
-    "context, sign of x1": ("context", "x1"),
-    "context, sign of x2": ("context", "x2"),
-    "context, sign of what is asked": ("context", "asked"),
-    "context, signs of x1, x2": ("context", "x1", "x2"),
-}
 
 
 @dataclass(frozen=True)
 class Parameters(Pathways):
     """Parameters of the study, each with its rule."""
 
+    contexts: int = size(2, "contexts, each of which asks for one of as many inputs", 6, minimum=2)
     network: str = default(
         "gated",
-        "linear pathways with gates, or a ReLU network with two inputs that cue the context",
+        "linear pathways with gates, or a ReLU network with further inputs that cue the context",
     )
     gating: str = choice(
         "gated only: a pathway per context, or a single one that is always on",
         ("per_context", "always_on"),
     )
     moments: str = choice(
-        "four inputs whose second moments are exactly those of the uniform law, or random samples of it",
+        "few inputs whose second moments are exactly those of the uniform law, or random samples of it",
         ("exact", "samples"),
     )
-    samples: int = size(200, "inputs drawn, each shown in both contexts", 10**6, minimum=2)
+    samples: int = size(200, "inputs drawn, each shown in all contexts", 10**6, minimum=2)
     hidden_width: int = default(64)
     init_scale: float = default(1e-3)
     learning_rate: float = default(0.05)
@@ -85,7 +73,7 @@ declare(
 )
 declare(
     "unit relu_input",
-    relu_input_weights="Input weights of every ReLU unit at the end: two inputs, two context cues.",
+    relu_input_weights="Input weights of every ReLU unit at the end: inputs, then cues of the contexts.",
 )
 declare(
     "unit",
@@ -98,36 +86,47 @@ def variants(p: Parameters) -> dict[str, dict]:
     return {**NETWORKS, "relu": {"network": "relu"}}
 
 
+def gatings(p: Parameters) -> dict[str, tuple[str, ...]]:
+    """Ways to divide examples: by the context, by signs of the inputs, by the sign of the target; name to what they read."""
+    names = [f"x{number}" for number in range(1, p.contexts + 1)]
+    signs = {f"sign of {name}": (name,) for name in names}
+    signs |= {"sign of what is asked": ("asked",), f"signs of {', '.join(names)}": tuple(names)}
+    both = {f"context, {name}": ("context", *read) for name, read in signs.items()}
+    alone = [f"context {name[1:]} alone" for name in names if p.contexts > 2]
+    return {"always on": (), "context": ("context",), **signs, **both, **{n: (n,) for n in alone}}
+
+
 def labels(p: Parameters) -> dict:
-    return {"condition": list(NETWORKS), "gating": list(GATINGS)}
+    return {"condition": list(NETWORKS), "gating": list(gatings(p))}
 
 
 def data(p: Parameters, seed: Seed) -> GatedData:
     """Draw the examples of one run, all of context 1 first; a ReLU network always sees samples, whatever `moments` is."""
-    drawn = p.moments == "samples" or p.network == "relu"
     return contextual(
         p.hidden_width,
+        contexts=p.contexts,
         gating=p.gating,
-        samples=p.samples if drawn else None,
+        samples=p.samples if p.moments == "samples" or p.network == "relu" else None,
         generator=generator(seed, "data"),
     )
 
 
-def in_first_context(shown: GatedData) -> np.ndarray:
-    return np.arange(shown.samples) < shown.samples // 2
+def cues(shown: GatedData) -> np.ndarray:
+    """One in an example's context, 0 elsewhere, shape (sample, context)."""
+    count = shown.inputs["x"].shape[1]
+    return np.repeat(np.eye(count), shown.samples // count, axis=0)
 
 
 def cued_inputs(shown: GatedData) -> np.ndarray:
-    """Inputs of a ReLU network: x and one cue per context, shape (sample, 4)."""
-    first = in_first_context(shown)
-    return np.concatenate([shown.inputs["x"], np.stack([first, ~first], axis=1)], axis=1)
+    """Inputs of a ReLU network: x and one cue per context, shape (sample, 2 contexts)."""
+    return np.concatenate([shown.inputs["x"], cues(shown)], axis=1)
 
 
 def network(p: Parameters) -> Graph:
     """Return the graph of the network, for a ReLU network that of the one pathway whose units it rectifies."""
     if p.network == "relu":
-        return pathways_graph(1, p.hidden_width, input_width=4)
-    return pathways_graph(2 if p.gating == "per_context" else 1, p.hidden_width)
+        return pathways_graph(1, p.hidden_width, input_width=2 * p.contexts)
+    return contextual(p.hidden_width, contexts=p.contexts, gating=p.gating).graph
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
@@ -165,7 +164,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
     Nothing is fitted. ``loss`` is that of the study's own network, nan if it is of ReLU units.
     """
-    losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
+    losses, residuals = [], []
+    weights = np.full((len(NETWORKS), p.contexts, p.contexts), np.nan)
     for number, changes in enumerate(NETWORKS.values()):
         statistics, reduction, loss = reduced(replace(p, **changes), step, seed)
         losses.append(loss)
@@ -176,7 +176,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     own = list(NETWORKS.values()).index(gated)
     shown = data(replace(p, moments="samples"), seed)
     strength = p.init_scale * np.sqrt(p.hidden_width / 2)
-    gates = candidate_gates(shown)
+    gates = candidate_gates(p, shown)
     ranking, _ = rank_gatings(shown.inputs["x"], shown.targets["y"], gates, strength)
     return {
         "loss": losses[own] if p.network == "gated" else np.full(step.size, np.nan),
@@ -201,26 +201,28 @@ def reduced(p, step, seed):
     return statistics, reduction, reduced_dynamics.loss(states, reduction)
 
 
-def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
+def candidate_gates(p: Parameters, shown: GatedData) -> dict[str, np.ndarray]:
     """Gates of every candidate on some examples: name to array of shape (pathway, sample)."""
-    (x1, x2), target = shown.inputs["x"].T > 0, shown.targets["y"][:, 0] > 0
-    known = {"context": in_first_context(shown), "x1": x1, "x2": x2, "asked": target}
+    cue, known = cues(shown), {"asked": shown.targets["y"][:, 0] > 0}
+    known["context"] = -cue.argmax(1)
+    for number, x in enumerate(shown.inputs["x"].T, 1):
+        known |= {f"x{number}": x > 0, f"context {number} alone": cue[:, number - 1]}
     always = np.zeros(shown.samples)  # one value, one pathway
     return {
         name: gates_by_features({"": always, **{feature: known[feature] for feature in features}})
-        for name, features in GATINGS.items()
+        for name, features in gatings(p).items()
     }
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
     """Agreement of the gates of each seed's ReLU network with every candidate; nan for one that diverged."""
     p, relu = replace(cell.parameters, network="relu"), cell.variants["relu"]
-    agreement = np.full((cell.seeds, len(GATINGS)), np.nan)
+    agreement = np.full((cell.seeds, len(gatings(p))), np.nan)
     for number in range(cell.seeds):
         run, shown = relu.isel(seed=number), data(p, cell.seed(number))
         weights = run["relu_input_weights"].transpose("unit", "relu_input").values
         if np.isfinite(weights).all():
             is_open, part = weights @ cued_inputs(shown).T > 0, run["unit_contribution"].values
-            gates = candidate_gates(shown).values()
+            gates = candidate_gates(p, shown).values()
             agreement[number] = [gate_agreement(is_open, part, gate) for gate in gates]
     return {"gating_agreement": agreement}

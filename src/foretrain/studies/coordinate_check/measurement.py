@@ -106,7 +106,6 @@ def perceptron(parametrisation: str) -> tuple[OwnModel, np.ndarray, np.ndarray]:
     """Return a perceptron of two hidden layers of tanh on a few examples; see the study's page."""
     random = np.random.default_rng(0)
     x = random.standard_normal((_EXAMPLES, _INPUTS)) / 2
-    y = np.sign(x[:, :1])
 
     def init(key, n):
         shapes = {"first": (_INPUTS, n), "second": (n, n), "last": (n, 1)}
@@ -127,4 +126,4 @@ def perceptron(parametrisation: str) -> tuple[OwnModel, np.ndarray, np.ndarray]:
         hidden = jnp.tanh(first * (x @ w["first"]))
         return last * (jnp.tanh(second * (hidden @ w["second"])) @ w["last"])
 
-    return OwnModel(apply, init), x, y
+    return OwnModel(apply, init), x, np.sign(x[:, :1])

@@ -57,8 +57,7 @@ def as_derived_pairs(c):
 def off_derived(c):
     """Return the relative distances of means over seeds from the derived coefficients, 0 where none is derived."""
     limit = c.theory.learning_coefficient
-    gap = sampled(c).mean("seed", skipna=False) / limit - 1
-    return gap.where(limit.notnull(), 0)
+    return (sampled(c).mean("seed", skipna=False) / limit - 1).where(limit.notnull(), 0)
 
 
 def function_gap(c):

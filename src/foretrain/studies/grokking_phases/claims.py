@@ -36,7 +36,8 @@ def reached_accuracies(c):
 
 def causes(c):
     """Return the place in `CAUSES` of the cause of every run that does not generalise, -1 of others."""
-    why = (1 + (c.end.rqi > c.p.rqi_threshold).astype(int)).where(tells_enough(c), 0)
+    decoder = c.end.rqi > c.p.rqi_threshold
+    why = (1 + decoder.astype(int)).where(tells_enough(c), 0)
     return why.where(c.phase >= 2, -1)
 
 
@@ -196,7 +197,8 @@ def better_than_chance(c):
     """Return the share of runs whose outcome is told, less that of the most frequent outcome, (seed,)."""
     predicted, measured = outcomes(c)
     shares = [(measured == code).mean(KNOBS) for code in range(3)]
-    return ((predicted == measured).mean(KNOBS) - np.maximum.reduce(shares)).where(learners(c))
+    gain = (predicted == measured).mean(KNOBS) - np.maximum.reduce(shares)
+    return gain.where(learners(c))
 
 
 def share(part, whole):
@@ -261,7 +263,6 @@ CLAIMS = [
         source=PAPER + "Figs 6, 13-15, one seed each",
         near=1,
         inside=ALWAYS,
-        within=(0, 1),
         why="In all cells but one of ten.",
         note="Share of cells with the phase of most other seeds.",
         along=RATES,
@@ -290,7 +291,6 @@ CLAIMS = [
         source=OURS,
         near=0.25,
         inside=SOME,
-        within=(0, 1),
         why="Neither is rarer than one in ten; a quarter is what others have seen.",
         note="Share of failures with the RQI wanted.",
         along=RATES,
@@ -303,7 +303,6 @@ CLAIMS = [
         source=PAPER + "section 4.2",
         near=1,
         inside=ALWAYS,
-        within=(0, 1),
         why="All but one in ten.",
         **LEARNERS,
     ),

@@ -185,7 +185,6 @@ CLAIMS = [
         source=PAPER + "Fig. 5b",
         near=lambda c: c.theory.full_sharing_share.mean(),
         inside=(0.95, np.inf),
-        within=(0, 1),
         where=has_duels,
         why='"Dominate": nineteen parts in twenty of the learned map.',
         rank="headline",

@@ -11,7 +11,6 @@ from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 ALONG = {"along": "training_size"}
-SHARE = {"within": (0, 1), "rank": "headline", **ALONG}
 
 
 def lower_bound(c):
@@ -95,7 +94,8 @@ CLAIMS = [
         inside=ALWAYS,
         why="In all runs but one of ten.",
         note="Share of training sizes at which a run is at least as accurate as predicted.",
-        **SHARE,
+        rank="headline",
+        **ALONG,
     ),
     claim(
         "deduced-only",
@@ -157,7 +157,8 @@ CLAIMS = [
         among="seeds that learn the representation at some size",
         note="Share of the learned representations that do so.",
         where=lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
-        **SHARE,
+        rank="headline",
+        **ALONG,
     ).and_corrected(
         "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
         quantity=lambda c: in_plane(c, alternate),

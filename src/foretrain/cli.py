@@ -72,8 +72,11 @@ def main(argv: list[str] | None = None) -> int:
         complain(line)
         return 2
     except KeyboardInterrupt:
-        goes_on = argv[:1] in (["run"], ["sweep"], ["explain"])
+        alone = argv[:1] in (["explain"], ["analyze"])
+        goes_on = alone or argv[:1] in (["run"], ["sweep"])
         complain(f"interrupted{'; the same command goes on from here' * goes_on}.")
+        if alone:  # at an orderly end what XLA still computes would crash
+            os._exit(130)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

@@ -287,9 +287,8 @@ def test_counts_are_those_of_the_jacobian_or_called_estimates(monkeypatch):
 
 def test_a_divergence_of_one_output_is_refused():
     """Softmax of one output is 1, whatever the network: the loss could not be anything but 0."""
-    single = perceptron([WEIGHTS[0][:1]])
     with pytest.raises(ArgumentError, match="`loss` must be `mse` where there is one output"):
-        analyze(single, X, loss="kl", seconds=0)
+        analyze(perceptron([WEIGHTS[0][:1]]), X, loss="kl", seconds=0)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +347,7 @@ def test_killed_after_10_20_and_40_seconds_and_interrupted_it_ends_with_the_same
         run.send_signal(signal.SIGINT)
         output, shown = run.communicate()[::-1]
     assert run.returncode == 130
-    assert output == "foretrain: interrupted. The same command goes on behind what is known.\n"
+    assert output == "foretrain: interrupted; the same command goes on from here.\n"
     assert "Modules of the interaction graph" in shown
     assert "not sampled" in shown
     assert (tmp_path / "interrupted" / "analysis.parts").exists()

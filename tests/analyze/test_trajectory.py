@@ -48,8 +48,7 @@ def test_free_directions_over_training_are_those_known_by_source(result):
 
 
 def test_every_change_of_a_count_is_told_with_its_moments(result):
-    lines = [line for line in changes(result) if not line.startswith(("N ", "The loss"))]
-    assert lines == [
+    assert [line for line in changes(result) if not line.startswith(("N ", "The loss"))] == [
         "Free directions, activations: 0 to 2 between 0 and 10.",
         "Free directions, Jacobians: 0 to 3 between 10 and 40.",
         "Free directions, synchronised: 5 to 4 between 10 and 40.",

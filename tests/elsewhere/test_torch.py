@@ -60,7 +60,7 @@ LAYERS = {
     "nn.Unflatten(1, (3, 2)), Recurrent(2, 4, 2, batch_first=True, dropout=0.1), nn.Linear(12, 2)":
         ({}, "is off (1)."),
     "Residual(6, 6), nn.Linear(6, 2)": (NESTEROV | {"clip": 0.2}, ""),
-    "Noisy(6, 2)": ({}, "Trained in evaluation: dropout is off (by no layer that is known)."),
+    "Noisy(6, 2)": ({}, "Trained in evaluation: dropout is off (or another rule of its forward, by no layer that is known)."),
     "Masked()": ({}, "Buffers stay as they are: 0.mask."),
 }  # fmt: skip
 

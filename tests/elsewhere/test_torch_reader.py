@@ -313,12 +313,12 @@ class Several(nn.Linear):
         (lambda: Several(3, 3), (3,), "one tensor of outputs, but gives 2"),
         (lambda: nn.Conv1d(3, 3, 1), (3, 4), r"gives shape \(4, 3, 4\)"),
         (nn.ReLU, (3,), "at least one array"),
+        (lambda: nn.Sequential(nn.Linear(3, 2), nn.Softmax(0)), (3,), "example by itself, but mixes"),
     ],
 )  # fmt: skip
 def test_what_is_not_read_is_refused_by_class_and_place(build, shape, says):
-    x = RANDOM.standard_normal((6, *shape)).astype(np.float32)
     with pytest.raises(ArgumentError, match=says) as caught:
-        of_torch(build().train(), x)
+        of_torch(build().train(), RANDOM.standard_normal((6, *shape)).astype(np.float32))
     assert "\n" not in str(caught.value)
 
 
@@ -329,3 +329,5 @@ def test_data_that_a_module_does_not_take_are_refused_in_a_line():
     for data in (x + 11, x[:, :3, None]):
         with pytest.raises(ArgumentError, match=says):
             of_torch(module, data)
+    with pytest.raises(ArgumentError, match="which is not read, for its `padding_idx or"):
+        of_torch(nn.Sequential(nn.Embedding(11, 3, padding_idx=0), nn.Flatten()), x)

@@ -38,6 +38,7 @@ def folder(tmp_path):
     np.savez("odd.npz", x=x, y=x[:, :1], gate=x)
     np.savez("half.npz", x=x)
     np.save("o.npy", np.zeros((2, 3), int))
+    np.savez("w.npz", **{"a.weight": np.ones((2, 3)), "b.weight": np.ones((1, 2))})
     return tmp_path
 
 
@@ -102,6 +103,7 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("model.py half.npz --steps 2", "`data` must hold the array `y`"),
         ("model.py data.npz --labels half.npz --steps 2", "`--labels` must be left out where"),
         ("model.py data.npz", "--steps"),
+        ("w.npz data.npz --steps 2 --activation tanh --outputs o.npy", "`--outputs` must"),
         ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --lr 1", "`--lr`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),

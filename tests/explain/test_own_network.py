@@ -81,6 +81,8 @@ def test_random_numbers_in_a_network_and_rows_that_no_step_takes_are_named():
 
 def test_an_init_that_ignores_its_key_is_refused(x64):
     same = lambda key: init(jax.random.key(0))  # noqa: E731
-    training = described(apply, same, X, Y, learning_rate=0.1, steps=2)
     with pytest.raises(ArgumentError, match="`init` must draw other weights for every key"):
-        starts(training, 2)
+        starts(described(apply, same, X, Y, learning_rate=0.1, steps=2), 2)
+    chance = lambda key: jax.tree.map(lambda w: w * np.random.default_rng().random(), init(key))  # noqa: E731
+    with pytest.raises(ArgumentError, match="`init` must be a function of its key"):
+        described(apply, chance, X, Y, learning_rate=0.1, steps=2)

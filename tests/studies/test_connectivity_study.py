@@ -72,9 +72,8 @@ def labelled():
 def by_exponent(share, scales):
     """True for so many runs of each scale, those of the smallest exponents first; shape (scale, count, seed)."""
     exponent = drawn()[1]["frame_exponent"][0, 0]
-    order = (exponent.argsort(1).argsort(1) + 0.5) / SEEDS
     law = np.array([(scale**exponent).mean() for scale in scales])
-    return order[None] < share * law[:, None, None]
+    return ((exponent.argsort(1).argsort(1) + 0.5) / SEEDS)[None] < share * law[:, None, None]
 
 
 def build(*, cut=False, spread=1.0, scales=None, share=0.15, shapes=None, **changes):
@@ -215,8 +214,7 @@ def test_a_limit_is_told_between_two_lines():
     bounds = claims.limit(wide(build(scales=FAST)))
     assert abs(bounds.values.mean()) < 1e-12 < bounds.upto.mean() < 0.02
 
-    every_tenth = np.arange(L * L).reshape(L, L) % 10 == 0
-    stays = np.where(every_tenth & (expected() == 0), 0.6, 0)
+    stays = np.where((np.arange(L * L).reshape(L, L) % 10 == 0) & (expected() == 0), 0.6, 0)
     assert verdict_at(8, "limit", pair_error=lambda v: np.maximum(v, stays)) == FAILS
 
 

@@ -124,8 +124,7 @@ def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(obj
     rates = {"decoder_learning_rate": study.RATE, "embedding_learning_rate": 0.0, "stop": "never"}
     options = {"start_file": str(tmp_path / "line.npz"), "steps": int(predicted) + 20, "seeds": 1}
     options |= changed | rates | {"observe_every": 1, "workers": 0, "quiet": True}
-    result = foretrain.run("grokking-phases", **options, out=tmp_path / "a")
-    data = result.simulation.isel(seed=0)
+    data = foretrain.run("grokking-phases", **options, out=tmp_path / "a").simulation.isel(seed=0)
     levels = np.minimum(data["train_accuracy"], data["validation_accuracy"]).values
     assert 0 < predicted == np.flatnonzero(levels >= 0.4)[0]
 
@@ -160,14 +159,12 @@ def test_causes_and_boundary_of_a_made_up_map():
     why, failed = claims.causes(c).values, (c.phase >= 2).values
     assert ((why >= 0) == failed).all()
     assert (why[..., -2:][failed[..., -2:]] == 0).all()
-    good = c.rqi.values[..., :-2, 0] == 1
-    assert ((why[..., :-2] == 2) == (failed[..., :-2] & good)).all()
+    assert ((why[..., :-2] == 2) == (failed[..., :-2] & (c.rqi.values[..., :-2, 0] == 1))).all()
     assert {1, 2} <= set(why[..., :-2].ravel())
     # Neighbouring ratios are .75 decades apart: the boundary is known to half of that.
     predicted = (claims.log_ratio(c)[0, 0] - claims.head_start(c).values[0, 0])[:-2]
     assert (np.abs(claims.measured_boundary(c)[:-2] - predicted) <= 0.375).all()
-    gap = claims.head_start(c).values
-    ratio = claims.log_ratio(c)[..., None] - gap
+    ratio = claims.log_ratio(c)[..., None] - claims.head_start(c).values
     np.testing.assert_allclose(ratio[..., :-2], np.broadcast_to(predicted, (5, 5, 8)), atol=0.01)
     boundary = next(claim for claim in claims.CLAIMS if claim.quantity is claims.boundary_gap)
     assert not boundary.where(Cell(next(build().cells()).along(*AXES)))

@@ -1,17 +1,21 @@
 """The verbs that answer a question about networks and results: predict, explain, analyze, compare."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import foretrain
 from foretrain.commands.studies import JSON
 from foretrain.errors import argument_error
-from foretrain.words import complain, room, say
+from foretrain.words import room, say
 
 _COLUMNS = {
     "--step-column": "name of the column of steps in a file of curves",
     "--loss-column": "name of the columns of losses there",
+}
+_READ = {
+    "--outputs": "npy file of the model's answers on the data: they are compared",
+    "--layers": "order of the layers, or submodules that are layers",
+    "--activation": "nonlinearity between layers of a file of weights; default relu",
 }
 
 
@@ -62,8 +66,7 @@ def _analyze(arguments):
     except KeyboardInterrupt:
         if known:
             known[-1].answer().show(arguments.out, as_json=arguments.json)
-        complain("interrupted." + " The same command goes on behind what is known." * bool(known))
-        os._exit(130)  # at an orderly end what XLA still computes would crash
+        raise
 
 
 def _compare(arguments):
@@ -120,6 +123,7 @@ ARGUMENTS = {
         "model": "model.py with apply and init, or model.py:name of a module or its maker, both run; or a file of weights",
         "data": "npz file of x, y, and perhaps x_test, y_test; or npy file of x",
         "--labels": "npy file of y, beside an npy file of x",
+        **_READ,
         "--learning-rate": "a number, or npy file of that of every step; default learning_rate(step) of the model's file",
         "--steps": "number of steps",
         "--batch-size": "examples in a minibatch; default all",
@@ -142,10 +146,8 @@ ARGUMENTS = {
         "models": "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
         "--data": "npy file of inputs (example, input), or npz file of x, y",
         "--labels": "npy file of classes (example,) or targets (example, output): the loss of training",
-        "--outputs": "npy file of the model's answers on the data: they are compared",
-        "--layers": "order of the layers, or submodules that are layers",
+        **_READ,
         "--part": "names of parameters that move; all others stay",
-        "--activation": "nonlinearity between layers; default relu",
         "--noise-scale": "loss that counts as none, or `seeds`: variance between several models; default from the data",
         "--loss": "mse or kl; default kl with classes as labels, else mse",
         "--modules": "number of modules; default as many as surprise most",

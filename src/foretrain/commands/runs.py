@@ -186,12 +186,7 @@ ARGUMENTS = {
         "--emit-sbatch": "print a SLURM array script of so many shards",
         **_RUN,
     },
-    "show": {
-        **_FOLDER,
-        **_JUDGED,
-        "--markdown": "the claims alone, as a Markdown table",
-        "--json": JSON,
-    },
+    "show": {**_FOLDER, **_JUDGED, "--markdown": "the claims alone, as a table", "--json": JSON},
     "report": {
         **_FOLDER,
         "--study": "path of the study, where it has moved or has another name now",

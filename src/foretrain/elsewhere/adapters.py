@@ -302,5 +302,5 @@ def check_collections(name: str, weights: Any) -> None:
         others |= {type(node).__name__ for node in variables if not isinstance(node, nnx.Param)}
     if others:
         got = f"has {', '.join(sorted(others))}, which descent would move"
-        repair = "Let `apply` hold it, in evaluation."
-        raise argument_error(name, "give Flax's parameters alone", got, repair)
+        rule = "give Flax's parameters alone"
+        raise argument_error(name, rule, got, "Let `apply` hold it, in evaluation.")

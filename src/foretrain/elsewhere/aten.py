@@ -184,8 +184,10 @@ def _reduced(function):
     )
 
 
-def _embedded(weight, index, *_):
+def _embedded(weight, index, padding=-1, by_frequency=False, _=False):
     """Return the rows of whole-number symbols, or the product with symbols that are one-hot."""
+    if padding >= 0 or by_frequency:
+        raise TypeError("rows have other gradients than their own")
     return index @ weight if jnp.issubdtype(index.dtype, jnp.floating) else weight[index]
 
 
@@ -195,9 +197,9 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     **{
         name: getattr(jnp, name)
         for name in (
-            "abs", "ceil", "cos", "cosh", "exp", "expm1", "floor", "log", "log1p", "logical_and", "logical_not",
-            "logical_or", "maximum", "minimum", "reciprocal", "reshape", "round", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
-            "tril", "triu", "where",
+            "abs", "bitwise_and", "bitwise_not", "bitwise_or", "ceil", "cos", "cosh", "exp", "expm1", "floor", "log", "log1p",
+            "logical_and", "logical_not", "logical_or", "maximum", "minimum", "reciprocal", "reshape", "round", "sign", "sin",
+            "sinh", "sqrt", "tan", "tanh", "tril", "triu", "where",
         )
     },
     **{
@@ -205,6 +207,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
         for name in ("eq", "ge", "getitem", "gt", "le", "lt", "mul", "ne", "neg", "pow")
     },
     **{name: jnp.matmul for name in ("bmm", "mm", "matmul")},
+    **{name: _reduced(getattr(jnp, name)) for name in ("amax", "amin", "any", "mean", "sum")},
+    **{name: getattr(jax.nn, name) for name in ("relu", "sigmoid")},
     **{name: jnp.reshape for name in ("_unsafe_view", "view")},
     **{f"_adaptive_avg_pool{dims}d": _adaptive for dims in (2, 3)},
     **{f"avg_pool{dims}d": _avg_pool for dims in (1, 2, 3)},
@@ -216,13 +220,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "_to_copy": lambda x, dtype=None, **_: _kind(x, dtype),
     "add": lambda a, b, alpha=1: a + alpha * b,
     "addmm": lambda bias, a, b, beta=1, alpha=1: beta * bias + alpha * (a @ b),
-    "amax": _reduced(jnp.max),
-    "amin": _reduced(jnp.min),
-    "any": _reduced(jnp.any),
     "arange": lambda start, end, step=1, dtype=None, **_: _kind(jnp.arange(start, end, step), dtype),
-    "bitwise_and": operator.and_,
-    "bitwise_not": operator.invert,
-    "bitwise_or": operator.or_,
     "cat": lambda parts, dim=0: jnp.concatenate(parts, dim),
     "clamp": lambda x, min=None, max=None: jnp.clip(x, min, max),
     "constant_pad_nd": _pad,
@@ -242,18 +240,15 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, slope * x),
     "linalg_vector_norm": _norm,
     "max": _extreme(jnp.max),
-    "mean": _reduced(jnp.mean),
     "min": _extreme(jnp.min),
     "native_group_norm": _group_norm,
     "native_layer_norm": _layer_norm,
     "permute": jnp.transpose,
-    "relu": jax.nn.relu,
     "repeat": lambda x, times: jnp.tile(x, times),
     "rsqrt": jax.lax.rsqrt,
     "rsub": lambda a, b, alpha=1: b - alpha * a,
     "scalar_tensor": lambda value, **_: jnp.asarray(value),
     "select": lambda x, dim, index: _at(dim, index)(x),
-    "sigmoid": jax.nn.sigmoid,
     "slice": lambda x, dim=0, start=None, end=None, step=1: _at(dim, slice(start, end, step))(x),
     "split_with_sizes": _split,
     "squeeze": lambda x, dims=None: x.squeeze(
@@ -261,7 +256,6 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     ),
     "stack": lambda parts, dim=0: jnp.stack(parts, dim),
     "sub": lambda a, b, alpha=1: a - alpha * b,
-    "sum": _reduced(jnp.sum),
     "unsqueeze": jnp.expand_dims,
     "var": _var,
 }  # fmt: skip

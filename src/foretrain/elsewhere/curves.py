@@ -123,11 +123,11 @@ def _table(path):
             text = path.read_text("utf-8-sig")
             separator = max(",;\t", key=re.sub('"[^"]*"', "", text.partition("\n")[0]).count)
             table = pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
-        return table.where(table.notna(), "").astype(str)
+        return table.where(table.notna(), "").astype(str).rename(columns=str.strip)
     except FileNotFoundError:
         raise StoreError(f"`{path}` does not exist.") from None
     except Exception as error:  # pandas and pyarrow raise many kinds on a foreign file
-        raise StoreError(f"`{path}` cannot be read: {type(error).__name__}.") from None
+        raise StoreError(f"`{path}` cannot be read: {error!r:.200}.") from None
 
 
 def _rows(text) -> list[dict]:
@@ -175,6 +175,13 @@ def _curves(path, table, step_column, loss_column, epoch_steps):
         parts = {str(run): (part, losses[0]) for run, part in table.groupby(label, sort=False)}
     else:
         parts = {name.rpartition(" - ")[0]: (table, name) for name in losses}
+    for name in (x for x in rest if x not in (*losses, label)):  # such as split
+        kinds = sorted(set(table[name][table[losses[0]].str.strip() != ""]) - {""})
+        if len(kinds) > 1 and any(re.match("train|val|test|eval|dev", x, re.I) for x in kinds):
+            got = f"`{name}` of `{path.name}` has {', '.join(kinds)}"
+            raise argument_error(
+                "measured", "hold losses of training alone", got, "Keep those rows."
+            )
     per = epoch_steps if re.fullmatch(EPOCHS, step, re.I) else None
     curves = {}
     for run, (part, name) in parts.items():
@@ -237,7 +244,8 @@ def _curve(path, table, step, loss, epoch_steps) -> dict[int, float]:
     curve = dict(zip(steps.astype(int).tolist(), losses.tolist(), strict=True))
     if len(curve) < len(steps):
         got = f"`{step}` of `{path.name}` has one twice"
-        raise argument_error("step_column", "hold every step once", got)
+        repair = "Keep one row of each; a column `run` tells runs apart."
+        raise argument_error("step_column", "hold every step once", got, repair)
     return {at: loss if np.isfinite(loss) else np.inf for at, loss in curve.items()}
 
 

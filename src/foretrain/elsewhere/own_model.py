@@ -104,14 +104,9 @@ def own_model(
         raise argument_error("model", "be file.py:name", f"has no `{name}`", nearest(name, public))
     with neighbours(path):
         network = _of_object(values[name], x, layers) if name else _of_functions(path, values, x)
-    network = replace(
-        network,
-        apply=_importing(path, network.apply),
-        init=_importing(path, network.init),
-        functions={
-            key: _importing(path, value) for key, value in values.items() if callable(value)
-        },
-    )
+    functions = {key: _importing(path, value) for key, value in values.items() if callable(value)}
+    called = {name: _importing(path, getattr(network, name)) for name in ("apply", "init")}
+    network = replace(network, **called, functions=functions)
     if outputs is not None:
         check_outputs(network.function(x), x, outputs)
     return network
@@ -162,8 +157,7 @@ def _importing(path, function):
 
 def _of_arrays(path, x, activation, layers, outputs) -> Function:
     arrays = adapters.read_arrays(path)
-    stored = arrays.pop(adapters.OUTPUTS, None)
-    outputs = stored if outputs is None else outputs
+    outputs = arrays.pop(adapters.OUTPUTS, None) if outputs is None else outputs
     network = adapters.of_arrays(arrays, activation, layers)
     if is_transformer(network):
         function = as_function(network)
@@ -287,7 +281,7 @@ def _evaluation(model, x) -> tuple[str, ...]:
         named = (name for name, _ in model.named_buffers())
         buffers = [name for name in named if (name.rpartition(".")[0] or "it") not in still]
         if not (off or still) and acts_otherwise(model, x):
-            off.append("by no layer that is known")
+            off.append("or another rule of its forward, by no layer that is known")
     elif "equinox" in sys.modules and isinstance(model, eqx.Module):
         kind = eqx.nn.Dropout
         nodes = jax.tree.leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))

@@ -75,6 +75,10 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
         )
     function = Function(graph.apply, params, network, (note,) if note else (), many)
     function.check(x)
+    with torch.no_grad():
+        if not torch.allclose(module(batch[-1:]), parts[-1][-1:], 1e-3, 1e-5):
+            rule = "answer every example by itself"
+            raise argument_error("model", rule, "mixes them", "Try batch_first=True.")
     check_outputs(function, x, torch.cat(parts).double().numpy())
     return function.part(*moving) if still else function
 
@@ -92,7 +96,7 @@ def _copied(module, x):
     module = copy.deepcopy(module).cpu().eval()
     if any(leaf.dtype.itemsize == 2 for leaf in (*module.parameters(), *module.buffers())):
         module = module.float()  # bfloat16 and float16
-    kind = next((leaf.dtype for leaf in module.parameters()), torch.float32)
+    kind = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
     return module, torch.as_tensor(np.array(x), dtype=kind if x.dtype.kind == "f" else torch.int64)
 
 
@@ -159,7 +163,8 @@ class _Graph:
                     **{key: argument(item) for key, item in node.kwargs.items()},
                 )
             except TypeError:  # another overload of an operation that is known, too
-                raise _unread(node, name) from None
+                rows = "padding_idx or scale_grad_by_freq" if name == "embedding" else name
+                raise _unread(node, rows) from None
         return known[wanted] if wanted in known else argument(wanted)
 
 

@@ -118,5 +118,4 @@ def measured_line(ax: Any, comparison: CurveComparison) -> None:
     circles = {"color": INK, "markerfacecolor": "white", "markersize": 4, "zorder": 5}
     ax.plot(steps, losses.mean(0), "o", **circles, label=label)
     if several:
-        low, high = losses.min(0), losses.max(0)
-        ax.fill_between(steps, low, high, color=INK, alpha=0.12, linewidth=0)
+        ax.fill_between(steps, losses.min(0), losses.max(0), color=INK, alpha=0.12, linewidth=0)

@@ -108,8 +108,8 @@ def head_lines(explanation: Explanation) -> list[str]:
         edge += f" (linearised {number(twin.edge.measured, 2)})"
         gates += "" if twin.gates is None else f" (linearised {twin.gates.measured:.1%})"
     return [
-        f"{explanation.weights:,} weights, {len(training.x)} examples, {training.steps} steps of {training.optimizer} "
-        f"at rate {rate}, {batch}; {count(explanation.starts, 'start')}.",
+        f"{explanation.weights:,} weights, {count(len(training.x), 'example')}, {count(training.steps, 'step')} of "
+        f"{training.optimizer} at rate {rate}, {batch}; {count(explanation.starts, 'start')}.",
         f"Trained: {losses}.",
         f"Said before training: {before if prediction is None else prediction_words(prediction)}",
         f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {movement}, rate times sharpness over two "

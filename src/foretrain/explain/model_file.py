@@ -25,28 +25,24 @@ def explain_files(
     data: str | PathLike,
     *,
     measured: Sequence[str | PathLike] | None = None,
-    step_column: str | None = None,
-    loss_column: str | None = None,
     **options: Any,
 ) -> Explanation | None:
     """Explain the network of a Python file on the examples of an npz file.
 
     Args:
         model, data: As of `described_files`.
-        measured: Files of runs of this training made elsewhere; they and their columns are as of
-            `foretrain.elsewhere.curves.read_measured`.
-        step_column, loss_column: Names of their columns.
-        **options: Of `foretrain.explain.explain.explained`, and of `described_files`.
+        measured: Files of runs made elsewhere; ``step_column`` and ``loss_column`` are as of `read_measured`.
+        **options: These, and others of `foretrain.explain.explain.explained` and `described_files`.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explained`.
         StoreError: The data cannot be read.
     """
     own = {name: options.pop(name) for name in _EXPLAINED if name in options}
+    columns = {name: options.pop(name, None) for name in ("step_column", "loss_column")}
     source = partial(described_files, model, data, **options)
     training, runs = source(), None
     if measured:
-        columns = {"step_column": step_column, "loss_column": loss_column}
         runs = read_measured(*measured, **columns, epoch_steps=training.epoch_steps)
     return explained(training, measured=runs, source=source, **own)
 
@@ -69,13 +65,16 @@ def described_files(
         labels: An .npy file of ``y``, beside an .npy file of ``x``.
         loss: By default the file's, else ``mse``.
         learning_rate: By default the file's; an .npy file holds those of every step.
-        **options: `order`, an .npy file, and others of `foretrain.explain.own_network.described`.
+        **options: `activation`, `layers`, `outputs` and `order` (.npy files), others of `own_model` and `described`.
     """
     arrays = read_examples(data, labels)
     if "y" not in arrays:
         repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
         raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
-    network = own_model(model, arrays["x"])
+    read = {name: options.pop(name) for name in ("activation", "layers") if name in options}
+    if "outputs" in options:
+        read["outputs"] = read_npy(path_argument("outputs", options.pop("outputs")))
+    network = own_model(model, arrays["x"], **read)
     functions = network.functions
     if learning_rate is None and "learning_rate" not in functions:
         got = "neither an option nor `model` gives it"

@@ -185,10 +185,7 @@ def described(
         init,
         _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss,
         loss if isinstance(loss, str) else "own",
-        x,
-        y,
-        x_test,
-        y_test,
+        *(x, y, x_test, y_test),
         optimizer,
         _learning_rates(learning_rate, steps),
         integer("batch_size", size, minimum=1, maximum=examples),
@@ -285,6 +282,9 @@ def _checked(training, notes) -> Training:
         weights = _called("init", training.init, key(_ROOT, 0, "weights"))
         check_collections("init", weights)
         leaves = jax.tree.leaves(weights)
+        again = jax.tree.leaves(_called("init", training.init, key(_ROOT, 0, "weights")))
+        if not all(map(np.array_equal, leaves, again)):
+            raise argument_error("init", "be a function of its key", "gives others for one key")
         kinds = {str(getattr(leaf, "dtype", type(leaf).__name__)) for leaf in leaves}
         if not leaves or any("float" not in kind for kind in kinds):
             rule = "return a pytree of floating arrays"

@@ -20,7 +20,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from foretrain.errors import ForetrainError, TooLarge
+from foretrain.errors import ForetrainError, TooLarge, argument_error
 from foretrain.explain.corners import corner, program
 from foretrain.explain.kernel.kernel_values import kernel_function
 from foretrain.explain.own_network import Training, observed
@@ -61,6 +61,8 @@ class Kernel:
         except Exception as error:
             raise ForetrainError(f"The network cannot be linearised: {place(error)}") from error
         self.values, self.outputs, self.shrinking = map(np.asarray, kernel)
+        if not self.values.any():
+            raise argument_error("init", "give outputs a gradient", "gives none at this start")
 
     @cached_property
     def edge(self) -> float:

@@ -4,7 +4,7 @@ from made_up import check, grid, runs
 from foretrain.quantities.frequency import frequency_shares
 from foretrain.studies.parallelograms import study
 
-SEEDS, SIZES = 10, (10, 20, 30, 40, 50)
+SEEDS, SIZES = 20, (10, 20, 30, 40, 50)
 AXES = {"training_size": SIZES}
 STEP = np.array([0, 5000])
 SHARE = np.array(SIZES)[:, None] / 55

@@ -323,7 +323,8 @@ def _check_outputs(training, outputs):
             whole = labels.ndim == 1 and labels.dtype.kind in "iu"
             if not (whole and 0 <= labels.min() and labels.max() < classes):
                 rule = f"hold class numbers from 0 to {classes - 1}, shape (example,)"
-                raise argument_error(name, rule, f"has shape {labels.shape}, dtype {labels.dtype}")
+                got = f"has {labels.min():g} to {labels.max():g}, shape {labels.shape}, {labels.dtype}"
+                raise argument_error(name, rule, got)
 
 
 def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:

@@ -96,9 +96,8 @@ def sample(domains: int, width: int, offsets: str, seed: Seed) -> flight.Draw:
     """Draw the mask, and the unit start of one seed: the same at every width and init_scale."""
     trained = masks.circulant(domains, width)
     if offsets == "drawn":
-        random = generator(seed, "mask")
         least = int(width == 1)  # a single offset makes a shift, which is not the identity
-        chosen = least + random.permutation(domains - least)[:width]
+        chosen = least + generator(seed, "mask").permutation(domains - least)[:width]
         trained = sum(np.roll(np.eye(domains), offset, axis=1) for offset in chosen)
     return flight.Draw(np.asarray(trained, float), *flight.unit_start(domains, seed))
 

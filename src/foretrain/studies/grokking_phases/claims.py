@@ -36,8 +36,7 @@ def reached_accuracies(c):
 
 def causes(c):
     """Return the place in `CAUSES` of the cause of every run that does not generalise, -1 of others."""
-    decoder = c.end.rqi > c.p.rqi_threshold
-    why = (1 + decoder.astype(int)).where(tells_enough(c), 0)
+    why = (1 + (c.end.rqi > c.p.rqi_threshold).astype(int)).where(tells_enough(c), 0)
     return why.where(c.phase >= 2, -1)
 
 
@@ -197,8 +196,7 @@ def better_than_chance(c):
     """Return the share of runs whose outcome is told, less that of the most frequent outcome, (seed,)."""
     predicted, measured = outcomes(c)
     shares = [(measured == code).mean(KNOBS) for code in range(3)]
-    gain = (predicted == measured).mean(KNOBS) - np.maximum.reduce(shares)
-    return gain.where(learners(c))
+    return ((predicted == measured).mean(KNOBS) - np.maximum.reduce(shares)).where(learners(c))
 
 
 def share(part, whole):

@@ -20,8 +20,7 @@ _AUTHORS = {
 def accuracy(c, routes):
     """Return the accuracy at the end on "trained" or "untrained" routes; nan where there are no such routes."""
     values = c.end[f"{routes}_accuracy"].astype(float)
-    some = routes == "trained" or values.trained_outputs < c.p.domains
-    return values.where(some)
+    return values.where(routes == "trained" or values.trained_outputs < c.p.domains)
 
 
 def gap(c):

@@ -177,5 +177,4 @@ def estimate(p: Parameters) -> float:
 
 def time(p: Parameters, step: np.ndarray) -> np.ndarray:
     """Continuous time of minibatches; a flow's steps adapt to it, so that it is nan here and stored as ``flow_time``."""
-    rate = p.learning_rate / (1 - p.momentum) if p.training == "minibatch" else np.nan
-    return step * rate
+    return step * (p.learning_rate / (1 - p.momentum) if p.training == "minibatch" else np.nan)

@@ -49,11 +49,10 @@ def half_time(p: Parameters, seed: Seed) -> float:
     mean = first.sum(0) / math.sqrt(p.domains), hidden, last.sum(0) / math.sqrt(p.domains)
     data = truncated_statistics(p)
     scales, targets = data.scales[0], data.targets[0]
-    shapes = [layer.shape for layer in mean]
     edges = np.cumsum([layer.size for layer in mean])[:-1]
 
     def parts(flat):
-        layers = zip(np.split(flat, edges), shapes, strict=True)
+        layers = zip(np.split(flat, edges), [layer.shape for layer in mean], strict=True)
         encoder, hidden, decoder = (layer.reshape(shape) for layer, shape in layers)
         first = encoder * scales
         return first, hidden, decoder, targets - decoder @ hidden @ first / p.domains

@@ -130,10 +130,8 @@ def _minibatch(p):
     from foretrain.networks import image_routing as network
     from foretrain.networks.routing import mean_over
 
-    classes = domain_data(p)[0].classes
-
     def first(inputs):
-        weights = _draw(p, inputs, inputs["inputs"].shape[-1], classes)
+        weights = _draw(p, inputs, inputs["inputs"].shape[-1], domain_data(p)[0].classes)
         return weights, network.zero_biases(weights) if p.biases else None
 
     def init(inputs):

@@ -96,14 +96,12 @@ def free_exactly(c):
 
 def scatter(c) -> float:
     """Return the standard error of a sampled coefficient, over its value: beta L has the gamma law of that shape."""
-    draws = c.p.gradients / EACH * c.seeds
-    return float((c.theory.learning_coefficient * draws) ** -0.5)
+    return float((c.theory.learning_coefficient * (c.p.gradients / EACH * c.seeds)) ** -0.5)
 
 
 def slopes(c):
     """Return the slope of ln(fraction below) between scales over all seeds, its standard error, and where it is judged."""
-    shares = c.share_below.transpose("seed", "scale").values
-    below = np.nansum(shares, 0) * c.p.points
+    below = np.nansum(c.share_below.transpose("seed", "scale").values, 0) * c.p.points
     with np.errstate(divide="ignore", invalid="ignore"):
         share = below[:-1] / below[1:]
         width = np.log(SCALES[1:] / SCALES[:-1])

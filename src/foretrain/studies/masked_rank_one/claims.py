@@ -108,8 +108,7 @@ def pair_gap(c):
     worst = []
     for network in ("sparse", "limit"):
         data = pairs(c, network)
-        domains = sum(data.sizes[dim] for dim in PAIR)
-        allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
+        allowed = (sum(data.sizes[dim] for dim in PAIR) - 1) * np.sqrt(2 * c.p.loss_tolerance)
         allowed += 2 * c.p.solver_tolerance * c.p.steps
         gap = xr.where(data.within, abs(data.product - 1), abs(abs(data.product) - data["size"]))
         worst.append(float((gap / np.maximum(data["size"], 1) / allowed).max()))

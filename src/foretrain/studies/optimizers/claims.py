@@ -84,8 +84,7 @@ def decay_forgotten(c):
 
 def similar_times(c):
     require(c, "sgd", "adam")
-    learned = at_end(relative_loss(c.simulation)) < 0.01
-    spread = c.log_learning_step.std("component").where(learned)
+    spread = c.log_learning_step.std("component").where(at_end(relative_loss(c.simulation)) < 0.01)
     adam, sgd = (spread.sel(optimizer=name) for name in ("adam", "sgd"))
     return adam.drop_vars("optimizer") / sgd.drop_vars("optimizer")
 

@@ -72,8 +72,8 @@ def described_files(
         repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
         raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
     read = {name: options.pop(name) for name in ("activation", "layers") if name in options}
-    if "outputs" in options:
-        read["outputs"] = read_npy(path_argument("outputs", options.pop("outputs")))
+    if (outputs := options.pop("outputs", None)) is not None:
+        read["outputs"] = read_npy(path_argument("outputs", outputs))
     network = own_model(model, arrays["x"], **read)
     functions = network.functions
     if learning_rate is None and "learning_rate" not in functions:

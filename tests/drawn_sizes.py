@@ -64,9 +64,9 @@ def summary(study: str, claims: list[tuple[dict[str, Any], Claim]]) -> list[str]
 
 
 def share(claims: list[tuple[dict[str, Any], Claim]], wrong: Sequence[str] = ()) -> float:
-    """Return the share of sentences that hold, of those with a verdict that are not known to be wrong."""
+    """Return the share of sentences that hold, of those with a verdict that are not known to be wrong; 1 of none."""
     verdicts = Counter(claim.verdict for _, claim in claims if claim.id not in wrong)
-    return verdicts[HOLDS] / max(verdicts[HOLDS] + verdicts[FAILS], 1)
+    return 1 - verdicts[FAILS] / max(verdicts[HOLDS] + verdicts[FAILS], 1)
 
 
 def main(out: str, *studies: str) -> None:

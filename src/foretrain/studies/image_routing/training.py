@@ -18,10 +18,9 @@ _STAGES = (5, 10, 20, 40, 80, 160)  # a step of the flow takes the fewest that a
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
     """Images of all domains, split alike in all runs, and statistics of the whole images (None for minibatches)."""
-    domains = p.domains if p.transform == "rotation" else 1
     source = p.data, p.heldout_fraction, p.features_file
     known = tuple(file.digest for file in image_files.files(p.data, p.features_file))
-    division = domains, p.transform, p.rotation_degrees
+    division = p.domains if p.transform == "rotation" else 1, p.transform, p.rotation_degrees
     return _domain_data(source, known, division, p.training == "statistics")
 
 

@@ -24,6 +24,7 @@ from foretrain.training.pathways import Pathways, descent, random_weights
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "15 s"
+SEEDS = 400  # the fewest, with some to spare, that tell a share of one from .99
 REFERENCES = ("saxe2022",)
 EXPLORE = ("init_scale",)
 # The paper's size is small enough to be the default; its preset only halves the step.

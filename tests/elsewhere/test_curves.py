@@ -52,7 +52,7 @@ def test_runs_stand_in_one_column_in_several_files_and_in_parquet(tmp_path):
         ("epoch,loss\n0.5,1\n1,1\n", {"step_column": "epoch"}, "whole numbers of steps, but .* has 0.5"),
         ("step,loss\n0,x\n1,1\n", {}, "column `loss` of `curves.csv` has `x`"),
         ("step,loss\n0,1\n0,1\n", {}, "must hold every step once"),
-        ("step,loss,split\n0,1,train\n1,2,val\n", {}, "hold training alone, but `split` of .* has train, val. Keep its rows"),
+        ("step,loss,split\n0,1,train\n1,2,val\n", {}, "`split` of .* has train, val. Keep training rows"),
         ("step,loss\n0,1\n", {}, "at least two steps"),
         ("step,loss\n0,1\n1,1\n", {"loss_column": "los"}, "Did you mean `loss`|Try `loss`|`loss`"),
         ("", {}, "cannot be read"),

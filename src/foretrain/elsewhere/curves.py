@@ -179,7 +179,7 @@ def _curves(path, table, step_column, loss_column, epoch_steps):
         kinds = sorted(set(table[name][table[losses[0]].str.strip() != ""]) - {""})
         if len(kinds) > 1 and any(re.match("train|val|test|eval|dev", x, re.I) for x in kinds):
             got = f"`{name}` of `{path.name}` has {', '.join(kinds)}"
-            raise argument_error("measured", "hold training alone", got, "Keep its rows.")
+            raise argument_error("measured", "hold training alone", got, "Keep training rows.")
     per = epoch_steps if re.fullmatch(EPOCHS, step, re.I) else None
     curves = {}
     for run, (part, name) in parts.items():

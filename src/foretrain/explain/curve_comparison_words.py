@@ -55,7 +55,7 @@ def sentences(comparison: CurveComparison) -> list[str]:
         f"{steps[0]} to {steps[-1]}{later}."
     ]
     if comparison.measured.dropped:
-        lines.append(f"Left out: {count(comparison.measured.dropped, 'step')} that not all reach.")
+        lines.append(f"Left out: {count(comparison.measured.dropped, 'step')}, not in all runs.")
     if comparison.outside and abs(comparison.ratio - 1) > _SAME_START:
         lines.append(
             f"At step {steps[0]} the measured loss is {number(comparison.ratio, 3)} times the expected one, "

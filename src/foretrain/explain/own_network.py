@@ -284,7 +284,7 @@ def _checked(training, notes) -> Training:
         leaves = jax.tree.leaves(weights)
         again = jax.tree.leaves(_called("init", training.init, key(_ROOT, 0, "weights")))
         if not all(map(np.array_equal, leaves, again)):
-            raise argument_error("init", "be a function of its key", "gives others for one key")
+            raise argument_error("init", "be a function of its key", "gives two starts for one key")
         kinds = {str(getattr(leaf, "dtype", type(leaf).__name__)) for leaf in leaves}
         if not leaves or any("float" not in kind for kind in kinds):
             rule = "return a pytree of floating arrays"

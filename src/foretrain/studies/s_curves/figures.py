@@ -20,7 +20,7 @@ FIGURES = {
     "optimizers": figure(
         "Loss while learning",
         "Training loss over that of the zero matrix, for every rank; dashed, for descent, what the starts of the first "
-        "twenty seeds predict.",
+        "sixty seeds predict.",
         panel(lambda c: c.relative_loss, by="rank", across="optimizer", **LOSS, **FLOW),
         columns=2,
         height=7,
@@ -30,7 +30,7 @@ FIGURES = {
     "cross-entropy": figure(
         "Cross-entropy and squared error",
         "Training loss of descent over that of the zero matrix, for the squared error and for cross-entropy of small "
-        "logits, a panel for every rank; dashed, what the starts of the first twenty seeds predict of both.",
+        "logits, a panel for every rank; dashed, what the starts of the first sixty seeds predict of both.",
         panel(lambda c: c.relative_loss, by="loss_function", across="rank", **LOSS, **FLOW),
         columns=2,
         height=7,
@@ -39,7 +39,7 @@ FIGURES = {
     "split": figure(
         "Inside and outside of the target's span",
         "Squared length of both factors in the target's span and outside of it, over twice the sum of its singular values, "
-        "first twenty seeds; dashed, the flow from their starts. At full rank nothing is outside.",
+        "first sixty seeds; dashed, the flow from their starts. At full rank nothing is outside.",
         panel(
             {label: lambda c, name=name: below_full(c, name) for label, name in SPLIT.items()},
             across="rank",

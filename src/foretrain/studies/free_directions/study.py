@@ -12,7 +12,7 @@ REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 10
 REVISION = 2
 AXES = {"kind": ("drawn", "dependent", "synchronized", "deep", "deeper")}
-PRESETS = {"paper": {"seeds": 40, "networks": 50}}
+PRESETS = {"paper": {"seeds": 130}}
 SOURCES = ("activations", "jacobians", "synchronized", "conditional")
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1)  # of examples on which a neuron's input has another sign
 SCALES = 10.0 ** np.arange(-6, 0)  # of noise, as shares of the variance of a network's outputs
@@ -72,7 +72,7 @@ def variants(p):
     return {
         "approximate": {"kind": "approximate", "samples": 4000},
         "decay": {"kind": "decay", "samples": 200},
-        "sampled": {"kind": "sampled", "samples": 200, "networks": 3},
+        "sampled": {"kind": "sampled", "samples": 200, "networks": 3, "seeds": SEEDS},
     }
 
 

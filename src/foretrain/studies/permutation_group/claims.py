@@ -11,6 +11,7 @@ from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 ALONG = {"along": "training_size"}
+SHARE = {"near": 1, "within": (0, 1)}
 
 
 def lower_bound(c):
@@ -90,11 +91,11 @@ CLAIMS = [
         "The accuracy that parallelograms predict is a lower bound of the accuracy of the network.",
         lower_bound,
         source=PAPER + "Fig. 18 (e)",
-        near=1,
         inside=ALWAYS,
         why="In all runs but one of ten.",
         note="Share of training sizes at which a run is at least as accurate as predicted.",
         rank="headline",
+        **SHARE,
         **ALONG,
     ),
     claim(
@@ -151,13 +152,13 @@ CLAIMS = [
         "In the first two principal components the six permutations are the corners of a convex hexagon.",
         lambda c: in_plane(c, convex),
         source=PAPER + "Fig. 17",
-        near=1,
         inside=MOST,
         why="In most runs; six random points of the plane do so in fewer than one run of ten.",
         among="seeds that learn the representation at some size",
         note="Share of the learned representations that do so.",
         where=lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
         rank="headline",
+        **SHARE,
         **ALONG,
     ).and_corrected(
         "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",

@@ -18,7 +18,7 @@ SEEDS = 12
 AXES = {"training_size": (9, 12, 15, 18, 21, 24, 27, 30, 33)}
 PRESETS = {
     "paper": {
-        "seeds": 20,
+        "seeds": 40,
         "training_size": (6, 9, 12, 14, 16, 18, 20, 22, 24, 27, 30, 33, 35),
         "hidden_width": 200,
         "steps": 50_000,

@@ -29,7 +29,12 @@ _MAP = {
     "embedding_learning_rate": 0.001,
     "compared_rate": 0.001,
 }
-PRESETS = {"grok": _WIDE | _LONG | _ONE, "paper": _WIDEST | _LONGEST | _MAP}
+_CELL = {"decoder_decay": 3.0, "extension": 3.0, "embedding_learning_rate": 0.001, "seeds": 3}
+PRESETS = {
+    "grok": _WIDE | _LONG | _ONE,
+    "paper": _WIDEST | _LONGEST | _MAP,
+    "paper-grok": _WIDEST | _LONG | _ONE | _CELL,
+}
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,13 @@ def three_circles(embedding):
     return np.sort(frequency_shares(embedding))[..., -3:].sum(-1)
 
 
+def circle_delay(c):
+    """Return log2 of the step of the circles over that of generalisation, the mean over the map, shape (seed,)."""
+    share = by_run(three_circles, c.snapshot_embedding)
+    formed = c.snapshot_step.where(share >= 0.9 * share.max("snapshot")).min("snapshot")
+    return map_mean(c, np.log2(formed.clip(1) / c.validation_step))
+
+
 def structure_at_the_start(c):
     share = by_run(final_share, embedding(c, 0), embedding(c, np.inf))
     return map_mean(c, share) * (c.p.symbols - 1) / 2
@@ -236,6 +248,24 @@ CLAIMS = [
         why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
         note="Share of the three strongest frequencies, over all coordinates.",
         where=lambda c: planar(c) and c.p.symbols >= 13,
+    ),
+    *claim(
+        "circles-in-time",
+        "Circles are formed when the network generalises.",
+        circle_delay,
+        source=PAPER + "section 4.2",
+        near=0,
+        inside=(-0.5, 0.5),
+        why="Half a doubling is between snapshots.",
+        unit="doublings",
+        note="log2 of the step at which the three strongest frequencies first have nine tenths of the largest share of the "
+        "variance that they reach, over the step of generalisation.",
+        **LATE | {"where": lambda c: planar(c) and c.p.symbols >= 13},
+    ).and_corrected(
+        "Circles go on to form after the network has generalised.",
+        inside=(0.5, np.inf),
+        source=PAGE,
+        why="Half a doubling is between snapshots. A run ends at twice the step of generalisation or, by --extension, later.",
     ),
     claim(
         "nothing-when-fitted",

@@ -51,15 +51,13 @@ def build(
     peak=GENERALISED,
     final=0.9,
     enough=4,
-    row=(GROKKING, GROKKING, GROKKING, MEMORIZATION),
     steps=HELPED,
     dropout=COMPREHENSION,
     toy=EQUAL,
     wide=HELPED,
     narrow=EQUAL,
-    delay=P.delay,
 ):
-    """Runs that grok, sooner with decay, in a map in which grokking borders memorisation; no other but wide ones gain."""
+    """Runs that grok, sooner with decay, and one memorises; no other but wide ones gain."""
     rising = 12 + np.minimum(STEPS / peak, 1)
     falling = np.where(STEPS > peak, np.linspace(0, 9, len(STEPS)), 0)
     accuracy = np.empty((len(TIMES), 3, len(RANKS)))
@@ -74,7 +72,7 @@ def build(
 
     own = laid(
         steps,
-        phase=np.broadcast_to(row, LEAD)[..., None],
+        phase=np.broadcast_to((GROKKING, GROKKING, GROKKING, MEMORIZATION), LEAD)[..., None],
         effective_dimension=np.where(STEPS <= END, rising - falling, np.nan),
         train_accuracy=np.where(STEPS >= FIT, 1.0, 0.5),
         validation_accuracy=np.where(STEPS >= GENERALISED, 1.0, 0.1),
@@ -87,16 +85,15 @@ def build(
         "dropout": laid(HELPED, phase=np.full((*LEAD, 1), dropout)),
         **{"toy": laid(toy), "wide_toy": laid(wide), "narrow": laid(narrow)},
     }
-    return grid(replace(P, delay=delay), AXES, SEEDS, networks, step=STEPS, labels=labels)
+    return grid(P, AXES, SEEDS, networks, step=STEPS, labels=labels)
 
 
 def test_every_sentence_can_hold_and_fail():
     exceptions = {
         "structure-at-the-start": {"embedding": grown(start_circle=6.0)},
         "forgetting": {"steps": 5 / PRODUCT},
-        "borders": {"delay": 100},
+        "circles-in-time.corrected": {"steps": HELPED / 2},
     }
-    both = (COMPREHENSION, GROKKING, COMPREHENSION, GROKKING)
     spoilt = {
         "circle-at-the-end": {"embedding": grown(circle=0.0)},
         "circle-at-the-end.corrected": {"embedding": grown(circle=0.0)},
@@ -106,7 +103,8 @@ def test_every_sentence_can_hold_and_fail():
         "final-axes-are-better": {"final": 0.3},
         "few-axes": {"enough": 100},
         "forgetting": {"steps": 0.3 / PRODUCT**0.5},
-        "borders": {"row": both, "delay": 100},
+        "circles-in-time": {"embedding": grown(early=1.0)},
+        "circles-in-time.corrected": {},
         "dropout-removes-delay": {"dropout": GROKKING},
         "decay-helps": {"steps": EQUAL},
         "decay-and-dimension": [{"narrow": HELPED}, {"toy": HELPED}, {"wide": EQUAL}],
@@ -114,11 +112,10 @@ def test_every_sentence_can_hold_and_fail():
     check("modular-transformer", build, spoilt, exceptions)
 
 
-def test_comparisons_are_made_at_their_rate_and_maps_that_the_limit_of_delay_draws_are_not_judged():
+def test_comparisons_are_made_at_their_rate():
     for id in ("dropout-removes-delay", "decay-and-dimension"):
         claims = verdicts("modular-transformer", build(), id)[id]
         assert {claim.cell["decoder_learning_rate"] for claim in claims} == {P.compared_rate}
-    assert not verdicts("modular-transformer", build(), "borders")
 
 
 def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():

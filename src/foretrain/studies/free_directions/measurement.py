@@ -185,8 +185,7 @@ def sampled(seed, networks, x):
             estimates = sampled_parameters(
                 around, eps, gradients=GRADIENTS, until_trusted=False, seed=int(number)
             )
-        smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
-        pairs.append((estimates.value, smooth))
+        pairs.append((estimates.value, (values / (values + SCALES[:, None] * unit)).sum(1)))
     first, second = (np.stack(values, 1) for values in zip(*pairs, strict=True))
     return {"sampled": first, "smooth": second}
 

@@ -133,8 +133,7 @@ def over_sizes(values):
 
 def within_note_edge(c):
     rest = c.mask_singular_values.isel(mode=slice(1, None))
-    inside = (rest <= c.theory.note_edge).astype(float).where(rest.notnull())
-    return over_sizes(inside.mean("mode"))
+    return over_sizes((rest <= c.theory.note_edge).astype(float).where(rest.notnull()).mean("mode"))
 
 
 def second_value(c):

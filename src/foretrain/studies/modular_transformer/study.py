@@ -21,9 +21,11 @@ AXES = {"decoder_learning_rate": (0.003, 0.01), "decoder_decay": (1.0, 0.0, 0.5,
 _WIDE = {"symbols": 31, "embedding_dim": 64, "hidden_width": 128, "snapshots": 26}
 _WIDEST = {"symbols": 53, "embedding_dim": 256, "hidden_width": 256, "snapshots": 30, "layers": 2}
 _LONG = {"seeds": 6, "steps": 20_000, "observe_every": 100}
-_LONGEST = {"seeds": 6, "steps": 100_000, "observe_every": 500}
 _ONE = {"decoder_learning_rate": 0.001, "decoder_decay": 1.0, "compared": False}
 _MAP = {
+    "seeds": 6,
+    "steps": 100_000,
+    "observe_every": 500,
     "decoder_learning_rate": (0.001, 0.0003, 0.003),
     "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
     "embedding_learning_rate": 0.001,
@@ -32,7 +34,7 @@ _MAP = {
 _CELL = {"decoder_decay": 3.0, "extension": 3.0, "embedding_learning_rate": 0.001, "seeds": 3}
 PRESETS = {
     "grok": _WIDE | _LONG | _ONE,
-    "paper": _WIDEST | _LONGEST | _MAP,
+    "paper": _WIDEST | _MAP,
     "paper-grok": _WIDEST | _LONG | _ONE | _CELL,
 }
 
@@ -140,8 +142,7 @@ def final_share(start, end):
 @cache
 def chance(symbols, dim, draws=400):
     """Return the mean of `circle` over embeddings drawn from a normal law."""
-    drawn = np.random.default_rng(0).standard_normal((draws, symbols, dim))
-    return float(circle(drawn).mean())
+    return float(circle(np.random.default_rng(0).standard_normal((draws, symbols, dim))).mean())
 
 
 def three_circles(embedding):
@@ -172,18 +173,6 @@ def fewest_axes(c):
     accuracy = c.projected_accuracy.sel(axes_of="final").isel(snapshot=last)
     enough = accuracy["rank"].where(accuracy >= c.p.accuracy_threshold, axes(c.p))
     return map_mean(c, enough.min("rank") / axes(c.p))
-
-
-def borders(c):
-    phase = c.phase.values
-    skip_if(min(phase.shape[:2]) < 2, "a map has two values of each axis")
-    along, across = (phase[1:], phase[:-1]), (phase[:, 1:], phase[:, :-1])
-    pairs = along, along[::-1], across, across[::-1]
-    bad, good = (
-        sum(((a == GROKKING) & (b == code)).sum((0, 1)) for a, b in pairs)
-        for code in (MEMORIZATION, COMPREHENSION)
-    )
-    return np.where(bad + good > 0, bad / np.maximum(bad + good, 1), np.nan)
 
 
 def forgetting(c):
@@ -320,17 +309,6 @@ CLAIMS = [
         why="The paper says the first few.",
         note="Fewest final axes with the accuracy wanted, over all; 1 where none of those looked at is enough.",
         **LATE,
-    ),
-    claim(
-        "borders",
-        "In the map of rates and decays grokking borders memorisation rather than comprehension.",
-        borders,
-        source=PAPER + "abstract and Fig. 7, right",
-        inside=MOST,
-        why="More than half of its borders. A delay of more than a twentieth of the budget alone would draw the map.",
-        along=MAP,
-        where=lambda c: c.p.steps >= 20 * c.p.delay,
-        among="maps in which grokking borders either",
     ),
     claim(
         "forgetting",

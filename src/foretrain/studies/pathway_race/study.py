@@ -104,8 +104,7 @@ declare(
 
 def check(p: Parameters) -> None:
     if p.paths not in (admissible := admissible_paths(p.domains)):
-        listed = ", ".join(map(str, admissible))
-        rule = f"be the square of a divisor of `domains` = {p.domains} ({listed})"
+        rule = f"be the square of a divisor of `domains` = {p.domains} ({', '.join(map(str, admissible))})"
         raise argument_error("paths", rule, f"is {p.paths}")
 
 

@@ -52,11 +52,10 @@ def counts(network, separated, x, p):
     separate = jacobian(separated, x).reshape(n, 2 * OUTPUTS, -1)
     mediators = p.strength * of_first_layer(network, x, p.activation)[:, : p.mediators]
     mine, theirs = own == 1, own == 2
-    both = np.concatenate([slopes[:, :OUTPUTS], mediators], 1)
     return {
         "apart_sum": rank(separate[:, :OUTPUTS, mine]) + rank(separate[:, OUTPUTS:, theirs]),
         "apart_together": rank(separate[:, :, own > 0]),
-        "constrained": rank(both[:, :, mine]),
+        "constrained": rank(np.concatenate([slopes[:, :OUTPUTS], mediators], 1)[:, :, mine]),
         "second": rank(slopes[:, OUTPUTS:, theirs]),
         "together": rank(slopes[:, :, own > 0]),
     }

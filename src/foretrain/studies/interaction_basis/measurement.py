@@ -168,8 +168,9 @@ def measure_linear(p, seed):
                 (edges - np.diag(below.importance)) / top[0],
             )
             gaps.append([np.abs(gap).max() for gap in off])
-    names = ("identity_gap", "importance_gap", "edge_gap")
-    return dict(zip(names, np.max(gaps, axis=0), strict=True))
+    return dict(
+        zip((("identity_gap", "importance_gap", "edge_gap")), np.max(gaps, axis=0), strict=True)
+    )
 
 
 def cross_edges(network, x, widths, points):

@@ -142,7 +142,8 @@ def final_share(start, end):
 @cache
 def chance(symbols, dim, draws=400):
     """Return the mean of `circle` over embeddings drawn from a normal law."""
-    return float(circle(np.random.default_rng(0).standard_normal((draws, symbols, dim))).mean())
+    drawn = np.random.default_rng(0).standard_normal((draws, symbols, dim))
+    return float(circle(drawn).mean())
 
 
 def three_circles(embedding):

@@ -168,9 +168,8 @@ def measure_linear(p, seed):
                 (edges - np.diag(below.importance)) / top[0],
             )
             gaps.append([np.abs(gap).max() for gap in off])
-    return dict(
-        zip((("identity_gap", "importance_gap", "edge_gap")), np.max(gaps, axis=0), strict=True)
-    )
+    names = ("identity_gap", "importance_gap", "edge_gap")
+    return dict(zip(names, np.max(gaps, axis=0), strict=True))
 
 
 def cross_edges(network, x, widths, points):

@@ -67,7 +67,7 @@ def costs(squares, strength, eps):
 
     def ends(weight, bound):
         reach = np.sqrt(bound) / weight  # w² q (e^s - 1)² < bound
-        return np.clip([(np.log(1 - reach) if reach < 1 else -np.inf), np.log1p(reach)], -1, 1)
+        return np.clip([np.log(1 - reach) if reach < 1 else -np.inf, np.log1p(reach)], -1, 1)
 
     def volume(weight, bound=eps):
         return float(np.diff(ends(weight, bound))[0])

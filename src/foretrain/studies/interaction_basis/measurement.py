@@ -48,7 +48,8 @@ def _adamw():
         *hidden, (last, shift) = zip(*params, strict=True)
         for weight, bias in hidden:
             x = jax.nn.relu(x @ weight.T + bias)
-        return optax.softmax_cross_entropy_with_integer_labels(x @ last.T + shift, labels).mean()
+        logits = x @ last.T + shift
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
     def run(params, numbers, data, rows):
         def step(carry, batch):

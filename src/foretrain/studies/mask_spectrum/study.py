@@ -133,7 +133,8 @@ def over_sizes(values):
 
 def within_note_edge(c):
     rest = c.mask_singular_values.isel(mode=slice(1, None))
-    return over_sizes((rest <= c.theory.note_edge).astype(float).where(rest.notnull()).mean("mode"))
+    inside = (rest <= c.theory.note_edge).astype(float).where(rest.notnull())
+    return over_sizes(inside.mean("mode"))
 
 
 def second_value(c):

@@ -21,22 +21,15 @@ AXES = {"decoder_learning_rate": (0.003, 0.01), "decoder_decay": (1.0, 0.0, 0.5,
 _WIDE = {"symbols": 31, "embedding_dim": 64, "hidden_width": 128, "snapshots": 26}
 _WIDEST = {"symbols": 53, "embedding_dim": 256, "hidden_width": 256, "snapshots": 30, "layers": 2}
 _LONG = {"seeds": 6, "steps": 20_000, "observe_every": 100}
-_ONE = {"decoder_learning_rate": 0.001, "decoder_decay": 1.0, "compared": False}
+_ONE = _LONG | {"decoder_learning_rate": 0.001, "decoder_decay": 1.0, "compared": False}
+_CELL = {"decoder_decay": 3.0, "extension": 3.0, "embedding_learning_rate": 0.001, "seeds": 3}
 _MAP = {
-    "seeds": 6,
-    "steps": 100_000,
-    "observe_every": 500,
     "decoder_learning_rate": (0.001, 0.0003, 0.003),
     "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
     "embedding_learning_rate": 0.001,
     "compared_rate": 0.001,
-}
-_CELL = {"decoder_decay": 3.0, "extension": 3.0, "embedding_learning_rate": 0.001, "seeds": 3}
-PRESETS = {
-    "grok": _WIDE | _LONG | _ONE,
-    "paper": _WIDEST | _MAP,
-    "paper-grok": _WIDEST | _LONG | _ONE | _CELL,
-}
+} | {"seeds": 6, "steps": 100_000, "observe_every": 500}
+PRESETS = {"grok": _WIDE | _ONE, "paper": _WIDEST | _MAP, "paper-grok": _WIDEST | _ONE | _CELL}
 
 
 @dataclass(frozen=True)
@@ -255,7 +248,6 @@ CLAIMS = [
         "Circles go on to form after the network has generalised.",
         inside=(0.5, np.inf),
         source=PAGE,
-        why="Half a doubling is between snapshots. A run ends at twice the step of generalisation or, by --extension, later.",
     ),
     claim(
         "nothing-when-fitted",

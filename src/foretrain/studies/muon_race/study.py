@@ -86,7 +86,8 @@ def program(p):
         return weights + inputs["learning_rate"] * direction, memory
 
     def observe(inputs, state):
-        return {"loss": network.loss(state[0], inputs["target"]), "carried": modes(state[0]).sum(0)}
+        loss = network.loss(state[0], inputs["target"])
+        return {"loss": loss, "carried": modes(state[0]).sum(0)}
 
     return lab.Program(init, step, observe, finish=lambda _, state: {"path_part": modes(state[0])})
 

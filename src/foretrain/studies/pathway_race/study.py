@@ -104,7 +104,8 @@ declare(
 
 def check(p: Parameters) -> None:
     if p.paths not in (admissible := admissible_paths(p.domains)):
-        rule = f"be the square of a divisor of `domains` = {p.domains} ({', '.join(map(str, admissible))})"
+        listed = ", ".join(map(str, admissible))
+        rule = f"be the square of a divisor of `domains` = {p.domains} ({listed})"
         raise argument_error("paths", rule, f"is {p.paths}")
 
 

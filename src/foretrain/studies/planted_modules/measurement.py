@@ -52,10 +52,11 @@ def counts(network, separated, x, p):
     separate = jacobian(separated, x).reshape(n, 2 * OUTPUTS, -1)
     mediators = p.strength * of_first_layer(network, x, p.activation)[:, : p.mediators]
     mine, theirs = own == 1, own == 2
+    both = np.concatenate([slopes[:, :OUTPUTS], mediators], 1)
     return {
         "apart_sum": rank(separate[:, :OUTPUTS, mine]) + rank(separate[:, OUTPUTS:, theirs]),
         "apart_together": rank(separate[:, :, own > 0]),
-        "constrained": rank(np.concatenate([slopes[:, :OUTPUTS], mediators], 1)[:, :, mine]),
+        "constrained": rank(both[:, :, mine]),
         "second": rank(slopes[:, OUTPUTS:, theirs]),
         "together": rank(slopes[:, :, own > 0]),
     }
@@ -67,7 +68,8 @@ def costs(squares, strength, eps):
 
     def ends(weight, bound):
         reach = np.sqrt(bound) / weight  # w² q (e^s - 1)² < bound
-        return np.clip([np.log(1 - reach) if reach < 1 else -np.inf, np.log1p(reach)], -1, 1)
+        low = np.log(1 - reach) if reach < 1 else -np.inf
+        return np.clip([low, np.log1p(reach)], -1, 1)
 
     def volume(weight, bound=eps):
         return float(np.diff(ends(weight, bound))[0])

@@ -93,7 +93,8 @@ def predict(p, step, seed):
     first = run.first_steps((p.fit_threshold, p.threshold), p.steps - 1)
     bounds = np.array(run.generalisation(p.threshold))
     steps = *np.where(np.isinf(first), np.nan, first), bounds[1], theory.room(bounds, p.steps)
-    return dict(zip((*CURVES, *STEPS, "law", "law_room"), (*run.errors(step), *steps), strict=True))
+    names = *CURVES, *STEPS, "law", "law_room"
+    return dict(zip(names, (*run.errors(step), *steps), strict=True))
 
 
 OVER_STEPS = {"x": "step", "by": "weight_decay", "scale": "loglog", "statistic": "median"}

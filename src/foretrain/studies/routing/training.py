@@ -93,7 +93,8 @@ def program(p: Parameters) -> Program:
 
     def _heldout(weights, task):
         result = network.outputs(weights, jnp.swapaxes(task.heldout_inputs, 1, 2))
-        return result, 0.5 * ((result - task.heldout_targets.T) ** 2).sum(2).mean(-1)
+        error = 0.5 * ((result - task.heldout_targets.T) ** 2).sum(2).mean(-1)
+        return result, error
 
     def finish(inputs, state):
         weights, _, gap = state

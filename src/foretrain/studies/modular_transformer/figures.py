@@ -55,8 +55,6 @@ def draw_phases(grid):
 
 
 OVER_STEPS = {"x": "step", "statistic": "median", "scale": "semilogx"}
-
-
 AXES = {"axes of the end": "final", "axes of the snapshot": "current", "random axes": "random"}
 FIGURES = {
     "learning-curve": figure(

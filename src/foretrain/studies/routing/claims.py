@@ -163,8 +163,6 @@ PREDICTED = {
 }
 SPLIT = {"source": OURS, "at_end": True, "where": lambda c: has_items(c) and c.p.domains > 1}
 DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
-
-
 CLAIMS = [
     claim(
         "zero-shot",

@@ -130,16 +130,13 @@ def learned_with_path(c):
 
 ROW = {"along": OVER, "among": shared.CONVERGE}
 HEADLINE = {**ROW, "rank": "headline"}
-SHARE = {"at_end": True, "within": (0, 1)}
-AT_END = SHARE | {"along": OVER, "source": OURS, "near": 1}
+AT_END = {"along": OVER, "source": OURS, "at_end": True, "near": 1}
 DIFFERENCE = {
     "source": NOTE,
     "inside": (STEP / 2, 1),
     "why": "Half a step of the note's grid of fractions: more than the grid can make of equal thresholds.",
 }
 SEEMING = "Untrained error of all entries, at the smallest scale, of runs whose untrained error on the diagonal is at most"
-
-
 CLAIMS = [
     claim(
         "alignment-exponent",
@@ -218,9 +215,10 @@ CLAIMS = [
         near=0,
         inside=(0, 0.5),
         why="More than half of them should then vanish.",
+        at_end=True,
         note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
         where=shared.is_square,
-        **HEADLINE | SHARE | {"among": "seeds with a spike"},
+        **HEADLINE | {"among": "seeds with a spike"},
     ).and_corrected(
         "Spikes of the test loss belong to the gradient flow: double precision gives them again.",
         source=OURS,

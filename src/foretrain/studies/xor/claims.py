@@ -71,8 +71,6 @@ def decoupled_gap(c):
 RELU = {"where": is_rectified, "rank": "headline"}
 TYPES = {"where": is_rectified, "at_end": True}
 DEVIATION = {"near": 0, "note": "Mean |difference of loss| over the run, over its start."}
-
-
 CLAIMS = [
     claim(
         "relu-tracks-closed-form",

@@ -123,6 +123,8 @@ def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     assert [claim.seeds for claim in verdicts("modular-transformer", build(), id)[id]] == [SEEDS]
     (claim,) = verdicts("modular-transformer", build(steps=np.full(4, FIT / 2)), id)[id]
     assert claim.verdict == "inconclusive"
+    for extension, judged in ((0.0, False), (0.9, False), (1.0, True), (3.0, True), (-1.0, True)):
+        assert study.outlasts(type("C", (), {"p": replace(P, extension=extension)})) == judged
 
 
 def test_variants_are_of_one_rate_and_dropout_of_one_decay():

@@ -130,7 +130,8 @@ def learned_with_path(c):
 
 ROW = {"along": OVER, "among": shared.CONVERGE}
 HEADLINE = {**ROW, "rank": "headline"}
-AT_END = {"along": OVER, "source": OURS, "at_end": True, "near": 1}
+SHARE = {"at_end": True, "within": (0, 1)}
+AT_END = SHARE | {"along": OVER, "source": OURS, "near": 1}
 DIFFERENCE = {
     "source": NOTE,
     "inside": (STEP / 2, 1),
@@ -215,10 +216,9 @@ CLAIMS = [
         near=0,
         inside=(0, 0.5),
         why="More than half of them should then vanish.",
-        at_end=True,
         note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
         where=shared.is_square,
-        **HEADLINE | {"among": "seeds with a spike"},
+        **HEADLINE | SHARE | {"among": "seeds with a spike"},
     ).and_corrected(
         "Spikes of the test loss belong to the gradient flow: double precision gives them again.",
         source=OURS,

@@ -17,8 +17,7 @@ TRIALS = 2000
 
 def trials(law: str, n: int) -> np.ndarray:
     """Samples of shape (trial, seed)."""
-    random = np.random.default_rng([n, *law.encode()])
-    normal = random.standard_normal((TRIALS, n))
+    normal = np.random.default_rng([n, *law.encode()]).standard_normal((TRIALS, n))
     return {"normal": normal, "lognormal": np.exp(normal), "cubed": normal**3}[law]
 
 

@@ -32,8 +32,7 @@ def test_each_has_the_number_of_a_quadratic_but_for_the_bias_of_its_step(sampler
     with jax.enable_x64(True):
         moving = np.array([1.0, 0, 1, 1])
         around = posterior(quadratic, jnp.zeros(4), jnp.zeros(1), beta=50.0, moving=moving)
-        draws = 500 if sampler == "nuts" else 8000
-        values = estimate(around, sampler, chains=16, draws=draws)
+        values = estimate(around, sampler, chains=16, draws=500 if sampler == "nuts" else 8000)
     cost = 100 * COSTS[[0, 2, 3]]
     heat = 1 / (1 - 0.1 * (cost + 1) / 101) if sampler == "sgld" else 1
     exact = (cost / (cost + 1) * heat).sum()

@@ -177,8 +177,7 @@ def test_what_is_free_in_a_block_is_found_at_its_heads_and_norms():
     x = RANDOM.standard_normal((60, 5, 8)).astype(np.float32)
     function = of_torch(nn.Sequential(Block(), nn.Flatten()), x)
     spectrum = jacobian_spectrum(function.apply, x, function.params)
-    by_source = sources(function, x, spectrum).by_source().values()
-    assert [*by_source] == [48, 2 * 16, 2 * 20, 2 * 16, 0]
+    assert [*sources(function, x, spectrum).by_source().values()] == [48, 2 * 16, 2 * 20, 2 * 16, 0]
 
 
 def vectors():

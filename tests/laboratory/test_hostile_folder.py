@@ -164,8 +164,7 @@ def test_neither_the_registry_nor_the_site_runs_code_that_a_folder_or_a_record_n
 ):
     with pytest.raises(FolderError, match="Opening a result runs no code"):
         measure(hostile)
-    stored = Path(__file__).parents[2] / "registry" / "one-mode"
-    record = next(stored.glob("*.toml")).read_text()
+    record = next((Path(__file__).parents[2] / "registry" / "one-mode").glob("*.toml")).read_text()
     assert record.count('study = "one-mode"') == 1
     for name in (str(sent / "tiny.py"), "./mine.py"):
         place = hostile.parent / "registry" / "evil"

@@ -30,8 +30,7 @@ def test_every_figure_has_a_name_and_a_title_and_can_be_drawn(result):
     for name, title in result.figures.items():
         assert title
         assert result.plot(name).axes
-    first = next(iter(result.figures))
-    assert len(lines(result.plot())) == len(lines(result.plot(first)))
+    assert len(lines(result.plot())) == len(lines(result.plot(next(iter(result.figures)))))
 
 
 @pytest.mark.slow

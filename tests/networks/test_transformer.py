@@ -56,8 +56,7 @@ def test_every_pair_is_answered_as_a_sequence_of_two_tokens(weights, embedding, 
 
 
 def test_the_start_has_the_law_of_pytorch():
-    random = np.random.default_rng(0)
-    drawn = transformer.draw(random, 64, 100, 3, 50)
+    drawn = transformer.draw(np.random.default_rng(0), 64, 100, 3, 50)
     bounds = {"inward": (6 / 256) ** 0.5, "outward": 1 / 8, "widen": 1 / 8, "widen_bias": 1 / 8}
     bounds |= {"narrow": 0.1, "narrow_bias": 0.1, "first": 128**-0.5, "second": 128**-0.5}
     for name, bound in bounds.items():

@@ -15,9 +15,8 @@ class Parameters:
 
 
 def small_grid():
-    values = np.arange(12.0).reshape(2, 3, 2)
     data = xr.Dataset(
-        {"loss": (("scale", "width", "seed"), values)},
+        {"loss": (("scale", "width", "seed"), np.arange(12.0).reshape(2, 3, 2))},
         coords={"scale": [0.2, 0.1], "width": [4, 8, 16]},
     )
     axes = {"scale": (0.2, 0.1), "width": (4, 8, 16)}

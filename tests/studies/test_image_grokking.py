@@ -26,6 +26,7 @@ with np.errstate(divide="ignore"):
         "forgetting_step": np.log(P.init_scale) / PER_STEP,
         # The kernel generalises at alpha = 4, give or take.
         "lazy_step": np.log(P.init_scale / (4.0 + 0.05 * np.arange(SEEDS))) / PER_STEP,
+        "shorter_lazy_step": np.where(DECAY > 0, 1.0, np.inf) * np.ones(SHAPE),
     }
 SMALL = {
     "training_size": 20,

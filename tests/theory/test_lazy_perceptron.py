@@ -14,24 +14,30 @@ IMAGES, OTHERS = RANDOM.random((5, 6)), RANDOM.random((4, 6))
 RATES = {"hidden_learning_rate": 0.01, "last_learning_rate": 0.01, "threshold": 1.0}
 
 
+def outputs(weights, images):
+    return perceptron.layers(Decoder(*weights), images)[-1]
+
+
+def slopes(weights, images):
+    """Derivatives of outputs, (image, output, weight), in double precision."""
+    with jax.enable_x64(True):
+        parts = jax.jacobian(outputs)(tuple(weights), images)
+        return np.concatenate([np.asarray(item).reshape(len(images), 3, -1) for item in parts], 2)
+
+
 @pytest.mark.slow
 def test_the_kernel_is_that_of_automatic_derivatives():
-    with jax.enable_x64(True):
-
-        def outputs(weights, images):
-            return perceptron.layers(Decoder(*weights), images)[-1]
-
-        def flat(images):
-            slopes = jax.jacobian(outputs)(tuple(START), images)
-            return np.concatenate(
-                [np.asarray(item).reshape(len(images), 3, -1) for item in slopes], 2
-            )
-
-        wanted = np.einsum("xkw,ykw->xy", flat(OTHERS), flat(IMAGES)) / 3
-        np.testing.assert_allclose(
-            outputs(tuple(START), IMAGES), perceptron.layers(START, IMAGES)[2]
-        )
+    wanted = np.einsum("xkw,ykw->xy", slopes(START, OTHERS), slopes(START, IMAGES)) / 3
     np.testing.assert_allclose(lazy.kernel(START, OTHERS, IMAGES), wanted, rtol=1e-12)
+
+
+def test_a_fit_of_least_change_shortens_a_start_along_itself_by_at_most_a_third():
+    start = Decoder(*(0 * part if part.ndim == 1 else part for part in START))  # no biases
+    weights = np.concatenate([part.ravel() for part in start])
+    answers = outputs(start, IMAGES).ravel()
+    change = np.linalg.lstsq(slopes(start, IMAGES).reshape(15, -1), -answers)[0]
+    assert weights @ change == pytest.approx(-3 * change @ change, rel=1e-9)
+    assert 0.01 < -weights @ change / (weights @ weights) < 1 / 3
 
 
 def test_what_is_trained_is_answered_as_wanted_and_noise_of_the_start_goes_with_its_scale():

@@ -78,9 +78,8 @@ RUNS = {
 }
 BESIDE: dict[str, Any] = {"where": lambda c: has_comparisons(c.p) and c.p.weight_decay > 0}
 WITHIN_TWO = {"near": 1, "inside": (0.5, 2), "statistic": "median"}
-LAWFUL = (
-    "at every decay for which the kernel's law is between two delays and four fifths of the budget"
-)
+LAWFUL = "at decays for which the kernel's law is between two delays and four fifths of the budget"
+SHORTER = "the fit alone, which shortens a start by up to a third, may end the wait"
 CLAIMS = [
     claim(
         "four-phases",
@@ -99,6 +98,7 @@ CLAIMS = [
         source=PAGE,
         where=lambda c: bool(c.theory.lazy_step.median("seed") > 2 * c.p.steps),
         note="Predicted by the tangent kernel of the shrunk start.",
+        domain=lambda c: SHORTER * bool(c.theory.shorter_lazy_step.median("seed") <= 2 * c.p.steps),
         **{**RUNS, "rank": "detail"},
     ),
     claim(

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.networks.embedding import Decoder
 from foretrain.study import declare, parameter
-from foretrain.theory.grokking.lazy_perceptron import lazy_step, shrinking
+from foretrain.theory.grokking.lazy_perceptron import lazy_step, shrinking, shrunk
 from foretrain.training import image_perceptron
 from foretrain.training.image_perceptron import ImagePerceptron
 
@@ -29,13 +29,14 @@ _MAP = {
 PRESETS = {"paper": {"data": "mnist", "init_scale": 9.0, **_SIZES, **_TIMES, **_MAP}}
 STARTS = {"smaller": 2 / 3, "larger": 4 / 3}  # times alpha; "usual" is alpha = 1
 SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
+SHORTEST = 2 / 3  # of a start is left along itself when it is fitted by least change
 MNIST = 60_000  # training images
 
 declare(
     unit="step",
     forgetting_step="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
-    lazy_step="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
-    "of decay overshoots.",
+    lazy_step="First step at which the tangent kernel of a shrunk start generalises; infinity: never; nan: decay overshoots.",
+    shorter_lazy_step="That step of a start two thirds as large, the shortest that fitting makes it.",
 )
 check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
 reads = image_perceptron.reads
@@ -78,15 +79,14 @@ def predict(p, step, seed):
     per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
     with np.errstate(divide="ignore"):
         forgotten = max(np.log(p.init_scale), 0.0) / np.float64(per_step)
-    images = (
-        arrays[f"{part}{name}"] for part in ("", "validation_") for name in ("images", "labels")
-    )
-    lazy = lazy_step(
-        Decoder(*(arrays[name] for name in Decoder._fields)),
-        *images,
-        hidden_learning_rate=p.learning_rate,
-        last_learning_rate=p.last_learning_rate,
-        weight_decay=p.weight_decay,
-        threshold=p.validation_threshold,
-    )
-    return {"forgetting_step": np.float64(forgotten), "lazy_step": np.float64(lazy)}
+    start = Decoder(*(arrays[name] for name in Decoder._fields))
+    images = [arrays[part + name] for part in ("", "validation_") for name in ("images", "labels")]
+    rules = {
+        "hidden_learning_rate": p.learning_rate,
+        "last_learning_rate": p.last_learning_rate,
+        "weight_decay": p.weight_decay,
+        "threshold": p.validation_threshold,
+    }
+    starts = {"lazy_step": start, "shorter_lazy_step": shrunk(start, SHORTEST, SHORTEST)}
+    laws = {name: np.float64(lazy_step(each, *images, **rules)) for name, each in starts.items()}
+    return {"forgetting_step": np.float64(forgotten)} | laws

@@ -110,8 +110,7 @@ def test_gates_that_differ_where_nobody_reads_them_are_as_good_as_equal():
     random = np.random.default_rng(0)
     sign = random.choice([-1.0, 1.0], size=300)
     varies = np.where(sign > 0, 1, random.choice([-1.0, 1.0], size=300))
-    size = random.uniform(0.5, 1, (300, 3))
-    x = size * np.stack([np.ones(300), varies, 9 * sign], 1)
+    x = random.uniform(0.5, 1, (300, 3)) * np.stack([np.ones(300), varies, 9 * sign], 1)
     second = [np.array([[0.7, 0.5, 1.0], [0.3, 0.9, 2.0]]), np.array([-3.0, -4.0])]
     weights = [np.eye(3), second[0], random.normal(size=(3, 2))]
     freedom, deficit = counted(network.perceptron(weights, [None, second[1], None]), x)

@@ -142,8 +142,7 @@ class Counted(Freedom):
 
 def test_at_a_scale_costs_above_it_are_counted():
     """Costs are 1, .1 and 0: what is not exact is called an estimate, and what sources miss or make up is said."""
-    x = with_values([50**0.5, 5**0.5, 0.0])
-    spectrum = jacobian_spectrum(linear, x, {"w": np.ones(3)})
+    spectrum = jacobian_spectrum(linear, with_values([50**0.5, 5**0.5, 0.0]), {"w": np.ones(3)})
     np.testing.assert_allclose(spectrum.costs, [1, 0.1, 0], atol=1e-14)
     assert [spectrum.above(eps) for eps in (0.01, 0.5, 2.0)] == [2, 1, 0]
     assert spectrum.sure(0.5)

@@ -105,6 +105,5 @@ def test_of_several_numbers_of_stages_the_fewest_that_are_stable_are_taken(x64):
         free, fixed = (attempt(decay, flow, 1.0, 1e12, stages) for stages in ((3, 5, 8), few))
         for leaf, other in zip(jax.tree.leaves(free), jax.tree.leaves(fixed), strict=True):
             # The next step may be as long as the most stages allow.
-            same = np.allclose(leaf, other, rtol=1e-13)
-            assert same or leaf is free.step_size
+            assert np.allclose(leaf, other, rtol=1e-13) or leaf is free.step_size
         assert free.step_size >= fixed.step_size

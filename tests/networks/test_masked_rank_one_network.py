@@ -31,8 +31,7 @@ def test_it_is_the_network_of_the_theory_and_moves_along_what_is_conserved(x64, 
         np.testing.assert_allclose(own, -down, rtol=1e-12)
         np.testing.assert_allclose(own, theirs, rtol=1e-12)
     assert float(moving.progress) == float(position.scale)
-    rate = jax.jvp(network.conserved, (position,), (moving,))[1]
-    np.testing.assert_allclose(rate, 0, atol=1e-12)
+    np.testing.assert_allclose(jax.jvp(network.conserved, (position,), (moving,))[1], 0, atol=1e-12)
     _, left, right = theory.best_rank_one(pairs)
     result = float(network.misalignment(position, left, right))
     assert result == pytest.approx(theory.misalignment(u, v, pairs), rel=1e-12)

@@ -19,18 +19,17 @@ def random_problem(seed, domains, samples=30, inputs=5, outputs=3, hidden=6):
     y = random.normal(size=(domains, samples, outputs))
     packed = [compress(a, b) for a, b in zip(x, y, strict=True)]
     pairs = (random.random((domains, domains)) < 0.5) | np.eye(domains, dtype=bool)
-    weights = network.random_weights(
-        jax.random.key(seed),
-        domains,
-        hidden,
-        inputs,
-        outputs,
-        0.7,
-        law="gaussian",
-        dtype=jnp.float64,
-    )
     return (
-        weights,
+        network.random_weights(
+            jax.random.key(seed),
+            domains,
+            hidden,
+            inputs,
+            outputs,
+            0.7,
+            law="gaussian",
+            dtype=jnp.float64,
+        ),
         np.stack([p.inputs for p in packed]),
         np.stack([p.targets for p in packed]),
         np.array([p.residual_power for p in packed]),

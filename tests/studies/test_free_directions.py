@@ -23,7 +23,9 @@ def few_draws(monkeypatch):
     monkeypatch.setattr(measurement, "GRADIENTS", 10_000)
 
 
-@pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])
+@pytest.mark.parametrize(
+    "kind", ["synchronized", "deep", "approximate", "heads", "decay", "sampled"]
+)
 def test_what_is_measured_is_declared_and_handed_on(kind):
     p = dataclasses.replace(P, kind=kind)
     result = measurement.measure(p, Seed(0, 0))
@@ -95,7 +97,10 @@ def build():
         "smooth": 18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
         "sampled": 18.0 - 2 * decades[:, None] * np.ones(4),
     }
+    alike = np.ones((SEEDS, 1)) * (np.arange(NETWORKS) % 3)
+    heads = {"free_of_heads": 2 * alike, "heads_alike": alike, "pairs_alike": alike}
     variants = {
+        "heads": laid({}, **heads),
         "approximate": laid({}, "flipped_share", disagreement=share, mixing_loss=share),
         "decay": laid({}, "decayed", "update", null_weight=[np.ones(len(fallen)), fallen]),
         "sampled": laid({}, "noise_scale", "sampled_scale", **counts),
@@ -115,6 +120,8 @@ def test_every_sentence_can_hold_and_fail():
         "by-roots.corrected": ("counted_at_scale", add(5)),
         "enough-at-scale": ("left_at_scale", add(2)),
         "enough-at-scale.corrected": ("edges_at_scale", add(3)),
+        "heads": ("heads/heads_alike", add(-1)),
+        "heads.corrected": ("heads/pairs_alike", add(1)),
         "by-volume": ("sampled/sampled", add(-2.8)),
         "rise-power": ("approximate/mixing_loss", lambda v: v**0.7),
         "forgotten": ("decay/null_weight", lambda v: v**1.001),

@@ -5,15 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import (
-    INK,
-    NAMES,
-    PALETTE,
-    panels,
-    shades,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures.style import NAMES, PALETTE, panels, shades, simulation_line, theory_line
 from foretrain.quantities.bumps import bumps as bumps_of
 from foretrain.study import Seed, drawn, figure, panel
 
@@ -102,7 +94,7 @@ def alignments_of(p, root_seed, words):
                 look = theory_line(colour, label="flow from the same start")
                 ax.plot(step[: len(predicted)], predicted[:, target, component], **look)
         peaks = [step[bump.index] for bump in own_bumps], [bump.height for bump in own_bumps]
-        ax.plot(*peaks, "v", color=INK, markersize=6, zorder=8, label="gives way")
+        ax.plot(*peaks, "v", color="black", markersize=6, zorder=8, label="gives way")
         ax.set_title(f"{component + 1}", fontsize=11, loc="right")
         ax.set(xlabel="Step", ylabel="Alignment")
         ax.locator_params(axis="x", nbins=3)

@@ -12,7 +12,7 @@ _ACROSS = {"across": "parametrisation", **_LOGS}
 _LATE = {"x": "learning_rate", "by": "width", "statistic": "median", **_ACROSS}
 
 
-def size_of(kind):
+def shift(kind):
     """Return the geometric mean over layers of a kind of how far they move, nan without any, as a function of the cell."""
 
     def size(c):
@@ -27,9 +27,7 @@ FIGURES = {
         "Changes over the width",
         "How far the outputs of layers move, over their size at the start, at the smallest learning rate: after the "
         "first step of standard, after all steps of the others.",
-        panel(
-            {"first layer": size_of(FIRST), "hidden layers": size_of(HIDDEN)}, x="width", **_ACROSS
-        ),
+        panel({"first layer": shift(FIRST), "hidden layers": shift(HIDDEN)}, x="width", **_ACROSS),
         sharey=True,
     ),
     "output": figure(

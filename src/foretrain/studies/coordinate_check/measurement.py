@@ -47,9 +47,7 @@ def _prepared(p):
         losses = plain_run(training, start, rows, rates)[1]
         end, _ = plain_run(training, start, rows[:read], rates[:read])
         before, after = (layer_outputs(training.apply, w, training.x) for w in (start, end))
-        change = [
-            _rms(after[name][0] - outputs) / _rms(outputs) for name, (outputs, *_) in before.items()
-        ]
+        change = [_rms(after[name][0] - f) / _rms(f) for name, (f, *_) in before.items()]
         output = training.apply(end, training.x) - training.apply(start, training.x)
         sizes = {"layer_change": jnp.stack(change), "output_change": _rms(output)}
         return sizes | {"first_loss": losses[0], "late_loss": losses[-late:].mean()}
@@ -104,8 +102,7 @@ def network_of(p) -> tuple[OwnModel, np.ndarray, np.ndarray]:
 
 def perceptron(parametrisation: str) -> tuple[OwnModel, np.ndarray, np.ndarray]:
     """Return a perceptron of two hidden layers of tanh on a few examples; see the study's page."""
-    random = np.random.default_rng(0)
-    x = random.standard_normal((_EXAMPLES, _INPUTS)) / 2
+    x = np.random.default_rng(0).standard_normal((_EXAMPLES, _INPUTS)) / 2
 
     def init(key, n):
         shapes = {"first": (_INPUTS, n), "second": (n, n), "last": (n, 1)}

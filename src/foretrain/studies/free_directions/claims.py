@@ -161,6 +161,19 @@ CLAIMS = [
         + TENTH,
         **OURS,
     ),
+    *claim(
+        "heads",
+        "Each attention head that shares its pattern with a head before it frees twice the square of its width.",
+        lambda c: worst(c["heads"].free_of_heads - 2 * c["heads"].heads_alike),
+        why="Beyond what each head has free alone, over the square. A fact of each network: one direction breaks it.",
+        **NONE,
+        **PAPER,
+    ).and_corrected(
+        "Each pair of attention heads of one pattern frees twice the square of their width.",
+        quantity=lambda c: worst(c["heads"].free_of_heads - 2 * c["heads"].pairs_alike),
+        near=0,
+        **OURS,
+    ),
     claim(
         "by-volume",
         "Twice the learning coefficient counts the squared singular values of the Jacobian above the scale.",

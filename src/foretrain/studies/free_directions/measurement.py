@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.special import softmax
 
 from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import grams, jacobian, rank
@@ -22,6 +23,7 @@ from .sparsify import outputs, parameters, sparsified
 from .study import SAMPLED, SCALES, SHARES, SOURCES, TRAININGS, shown
 
 GRADIENTS = 1_000_000  # of each sampled network, at both scales
+TOKENS, WIDE = 5, 12  # of the inputs and outputs of attention
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
 
 
@@ -32,7 +34,7 @@ def measure(p, seed):
     if p.kind == "sampled":
         networks = [drawn(random, (3, 3, 4), "relu", False) for _ in range(p.networks)]
         return sampled(seed, networks, random.normal(size=(p.samples, 3)))
-    counter = approximate if p.kind == "approximate" else counts
+    counter = {"approximate": approximate, "heads": heads}.get(p.kind, counts)
     networks = [counter(p, random) for _ in range(p.networks)]
     return {name: np.stack([arrays[name] for arrays in networks], -1) for name in networks[0]}
 
@@ -105,6 +107,24 @@ def approximate(p, random):
     return dict(zip(("mixing_loss", "disagreement"), np.array(pairs).T, strict=True))
 
 
+def heads(p, random):
+    """Attention heads on few tokens, some of one pattern: what is free of values and outputs beyond each head alone."""
+    many, wide = random.integers(2, 5), random.integers(1, 4)
+    alike = random.integers(many, size=many)  # heads of equal numbers have one pattern
+    x = random.normal(size=(p.samples // 20, TOKENS, WIDE))
+    scores = np.einsum("nid,hde,nje->hnij", x, random.normal(size=(many, WIDE, WIDE))[alike], x)
+    read = (softmax(scores / WIDE, -1) @ x).reshape(many, -1, WIDE)
+    values, out = random.normal(size=(2, many, WIDE, wide))
+    slopes = np.kron(np.concatenate(read @ values, 1), np.eye(WIDE))
+    of_values = np.einsum("hnd,how->nohdw", read, out).reshape(len(slopes), -1)
+    slopes = np.concatenate([slopes, of_values], 1)
+    free = slopes.shape[1] - rank(slopes.T @ slopes) - many * wide**2
+    alike = np.bincount(alike)
+    numbers = free / wide**2, (alike - 1).clip(0).sum(), (alike * (alike - 1) // 2).sum()
+    names = "free_of_heads", "heads_alike", "pairs_alike"
+    return dict(zip(names, map(float, numbers), strict=True))
+
+
 def trained(p, random):
     """A network learns another's answers on data of two dimensions out of four, without and with decay of its weights."""
     basis = np.linalg.qr(random.normal(size=(4, 4)))[0]
@@ -133,8 +153,7 @@ def loss(weights, data):
 def over_scale(network, x, gram, squares, sparse):
     """Numbers that a network needs, each (noise_scale,); `squares` are those of singular values over examples."""
     answers = evaluated(network, x)[0][-1]
-    unit = answers.var(0).sum() or 1.0  # 0 where all of a layer is off
-    scales = SCALES * unit
+    scales = SCALES * (answers.var(0).sum() or 1.0)
     counted, by_roots = [], []
     for eps in scales:
         freedom = free_directions(network, x, scale=eps, matrices=gram)

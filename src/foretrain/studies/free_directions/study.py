@@ -25,6 +25,9 @@ declare(
     parameter_count="Weights and biases of each network.",
     counted_by_squares="All sources, a block taken as s squared instead of size times s.",
     deficit="Parameters less the exact rank of the Jacobian on data.",
+    free_of_heads="The same of values and outputs of attention, beyond every head alone, over a head's squared width.",
+    heads_alike="Heads that have the attention pattern of a head before.",
+    pairs_alike="Pairs of heads that have one pattern.",
     parameters_left="Of the sparsified network.",
 )
 declare(
@@ -56,8 +59,8 @@ class Parameters:
 
     kind: str = choice(
         "random weights and data; inputs that depend on one another; planted blocks of neurons with equal gates; two hidden "
-        "layers; three; blocks with nearly equal gates; training with decay on inputs that depend on one another; sampling",
-        (*AXES["kind"], "approximate", "decay", "sampled"),
+        "layers; three; blocks with nearly equal gates; heads of attention; training with decay on dependent inputs; sampling",
+        (*AXES["kind"], "approximate", "heads", "decay", "sampled"),
     )
     networks: int = size(15, "networks of a run", 1000)
     samples: int = parameter(1000, "examples of each", minimum=100, maximum=10**5)
@@ -68,9 +71,10 @@ class Parameters:
 
 
 def variants(p):
-    """Beside random networks those of nearly equal gates, one that is trained, and few around which chains are run."""
+    """Beside these networks: some of nearly equal gates, attention heads, one that is trained, few that are sampled."""
     return {
         "approximate": {"kind": "approximate", "samples": 4000},
+        "heads": {"kind": "heads"},
         "decay": {"kind": "decay", "samples": 200},
         "sampled": {"kind": "sampled", "samples": 200, "networks": 3, "seeds": SEEDS},
     }

@@ -44,14 +44,10 @@ reads = image_perceptron.reads
 
 @dataclass(frozen=True)
 class Parameters(ImagePerceptron):
-    """The perceptron, and the cell of the map in which other starts and training sets are trained as well."""
+    """The perceptron, and the cell of the map in which other starts and training sets are trained, too."""
 
-    compared_decay: float = parameter(
-        0.1, "decay at which other starts and training sets are trained, too", sweepable=False
-    )
-    compared_rate: float = parameter(
-        0.003, "rate of the last layer at which they are", sweepable=False
-    )
+    compared_decay: float = parameter(0.1, "decay of the cell with other starts", sweepable=False)
+    compared_rate: float = parameter(0.003, "rate of the last layer in that cell", sweepable=False)
 
 
 def has_comparisons(p):

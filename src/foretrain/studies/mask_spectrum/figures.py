@@ -45,7 +45,7 @@ def outside(c):
     return 1 - power.isel(mode=0) / power.sum("mode", skipna=False)
 
 
-IN_TRAINING = {"x": "step", "scale": "semilogy", "theory": False}
+TRAINING = {"x": "step", "scale": "semilogy", "theory": False}
 FIGURES = {
     "bulk": drawn(draw_bulk),
     "sizes": figure(
@@ -69,9 +69,7 @@ FIGURES = {
         "The rank-one model on masks of at most 64 domains. Left: amplitudes of some singular modes. Right: share of the "
         "squared weights outside the outlier's mode, of every run: least when the loss begins to fall; at the end u and v "
         "are constant, the outlier's direction up to the irregularity of the mask.",
-        panel(
-            lambda c: c["trained"].mode_amplitude, by="mode", label="Mode amplitude", **IN_TRAINING
-        ),
-        panel(outside, statistic="runs", label="Share of other modes", **IN_TRAINING),
+        panel(lambda c: c["trained"].mode_amplitude, by="mode", label="Mode amplitude", **TRAINING),
+        panel(outside, statistic="runs", label="Share of other modes", **TRAINING),
     ),
 }

@@ -40,15 +40,9 @@ class Parameters(Modular):
     embedding_learning_rate: float = default(0.01)
     steps: int = default(4000)
     snapshots: int = default(20)
-    compared: bool = parameter(
-        True, "whether dropout, few dimensions and the toy model are trained, too", sweepable=False
-    )
-    compared_rate: float = parameter(
-        0.003, "rate of the decoder at which they are", above=0, sweepable=False
-    )
-    compared_decay: float = parameter(
-        1.0, "decay of the decoder at which dropout is trained", minimum=0, sweepable=False
-    )
+    compared: bool = parameter(True, "train dropout, few dimensions, and the toy", sweepable=False)
+    compared_rate: float = parameter(0.003, "rate of the decoder there", above=0, sweepable=False)
+    compared_decay: float = parameter(1.0, "its decay with dropout", minimum=0, sweepable=False)
     compared_dropout: float = parameter(
         0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
     )
@@ -135,8 +129,7 @@ def final_share(start, end):
 @cache
 def chance(symbols, dim, draws=400):
     """Return the mean of `circle` over embeddings drawn from a normal law."""
-    drawn = np.random.default_rng(0).standard_normal((draws, symbols, dim))
-    return float(circle(drawn).mean())
+    return float(circle(np.random.default_rng(0).standard_normal((draws, symbols, dim))).mean())
 
 
 def three_circles(embedding):

@@ -19,9 +19,7 @@ def draw_schemes(grid):
     for ax, size in zip(axes, sizes, strict=True):
         groups = [range(first, first + size) for first in range(0, 4, size)]
         modules = list(itertools.product(groups, groups))  # each colour for a fourth of them
-        pathways = [
-            Pathway(*ends, COLOURS[4 * k // len(modules)]) for k, ends in enumerate(modules)
-        ]
+        pathways = [Pathway(*of, COLOURS[4 * k // len(modules)]) for k, of in enumerate(modules)]
         draw_scheme(ax, names, pathways, names)
     return finished(
         figure,

@@ -64,5 +64,4 @@ def implied_shares(name: str, symbols: int, ordered: bool) -> np.ndarray:
     task = toy.operation_of(name, symbols, ordered=ordered)
     count = len(task.samples)
     order = np.argsort(generator(Seed(0, 0), "deduction").random((100, count)), axis=1)
-    sizes = np.arange(1, count + 1)[:, None, None]
-    return parallelograms.ideal(task, order < sizes).mean(-1)
+    return parallelograms.ideal(task, order < np.arange(1, count + 1)[:, None, None]).mean(-1)

@@ -22,9 +22,7 @@ def draw_pairs(grid):
         rf"$\sigma_0$ = {scale:g}": cells.simulation,
         rf"$\sigma_0$ = {scale / SMALLER:g}": cells.variants["small-init"],
     }
-    errors = {
-        title: runs["pair_error"].sel(at).transpose(*order).values for title, runs in kinds.items()
-    }
+    errors = {name: of["pair_error"].sel(at).transpose(*order).values for name, of in kinds.items()}
     trained = cells.simulation["trained_pairs"].sel(at).transpose(*order).values
     drawing, axes = panels(1, 3, height=3.3, sharey=True)
     norm = PowerNorm(0.5, 0, np.nanmax(list(errors.values()), initial=1e-12))

@@ -69,10 +69,7 @@ declare(
     start_strength="a_0 of each example's pathway, derived from the initial weights.",
     gated_start_strength="a_0 of each pathway of the gated network, derived from its initial weights.",
 )
-declare(
-    "step",
-    gated_loss="Loss that the reduction expects of the gated network from its derived start.",
-)
+declare("step", gated_loss="Loss that the reduction expects of the gated network, start derived.")
 declare(
     "step",
     source="Saxe, Sodhani & Lewallen (2022), eqs. (21)-(23)",
@@ -134,10 +131,8 @@ def candidates(init_scale: float) -> dict[str, np.ndarray]:
     """Return learning time, lowest loss and self-consistency of every gating, (gating,) each, from edges of this strength."""
     x, y = xor(1).inputs["x"], xor(1).targets["y"]
     table, predictions = rank_gatings(x, y, gatings(), init_scale)
-    fits = [
-        self_consistent(predictions[name].reduction, x, gates, OPEN)
-        for name, gates in gatings().items()
-    ]
+    ways = gatings().items()
+    fits = [self_consistent(predictions[way].reduction, x, gates, OPEN) for way, gates in ways]
     return {**table, "gating_consistent": np.array(fits)}
 
 

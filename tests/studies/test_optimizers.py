@@ -70,6 +70,7 @@ def build(loss=None, names=AXES["optimizer"], late=None, times=None, rank=1):
         theory["strong_loss"] = _losses(True)[rows][..., :300]
     networks = {
         "": {"loss": loss, "log_learning_step": learned, **ZERO},
+        "double": {"loss": loss},
         "strong_decay": runs(axes, SEEDS, {"loss": followed, **ZERO}, step=LATE),
         "theory": theory,
     }

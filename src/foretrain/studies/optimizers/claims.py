@@ -22,14 +22,15 @@ def relative_loss(runs):
 
 
 def published_rules(c):
-    worst = [deviation(c.loss, c.theory.loss, c.p.rank == 1)]
+    double = c["double"].loss
+    worst = [deviation(double, c.theory.loss.sel(seed=double["seed"]), True)]
     if "strong_loss" in c.theory:
         rule = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
         strong = c["strong_decay"].loss.sel(optimizer="adamw")
         strong = strong.isel(step=slice(rule.sizes["step"]))
         rule = rule.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
         worst.append(deviation(strong, rule, False))
-    return Exact(max(worst), seeds=c.loss.isel(step=0).size)
+    return Exact(max(worst), seeds=double.isel(step=0).size)
 
 
 def deviation(loss, predicted, whole):
@@ -96,13 +97,13 @@ CLAIMS = [
         "Every optimizer trains the network by its published rule.",
         published_rules,
         source="Kingma & Ba (2015); Loshchilov & Hutter (2019)",
-        at_most=lambda c: 1e-9 if c.p.precision == "float64" else 1e-4,
-        why="Rounding, 1e-7 in single precision and 1e-16 in double, that the growth on the plateau makes a hundred to a "
-        "thousand times larger. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
+        at_most=lambda c: 1e-9 if c.p.precision == "float64" else 1e-6,
+        why="Rules are stored in the precision of the grid, to 6e-8 in single; rounding in double, 1e-16, grows some thousand "
+        "times near a saddle. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
         along=("optimizer", "init_scale", "learning_rate"),
-        of=("", "strong_decay"),
-        note="Largest deviation of the loss over the largest loss of a run: all runs of the grid at rank one; at higher "
-        "rank, and with strong decay, the first 300 steps of eight seeds.",
+        of=("double", "strong_decay"),
+        note="Largest deviation of the loss over the largest loss of a run, eight seeds trained in double precision: at rank "
+        "one all steps; at higher rank, and with strong decay, the first 300.",
         rank="control",
     ),
     *claim(

@@ -31,8 +31,7 @@ PRESETS = {
     }
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
-_BLOCK = 32  # seeds that go together, for speed
-_SEEDS, _STEPS = 8, 300  # of higher rank, where a step takes longer
+_SEEDS, _STEPS = 8, 300  # steps of higher rank, where one takes longer
 declare(
     "component",
     log_learning_step="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
@@ -58,10 +57,11 @@ class Parameters(factorization.Factors, Training):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
-    steps = min(p.steps, forgetting_steps(p)[1])
-    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": steps}
-    return {"strong_decay": {**strong, "loss_tolerance": 0.0}}
+    """Return AdamW with a decay that is a sizeable part of a step, until it is forgotten, and some runs as they are: exact."""
+    exact, steps = {"precision": "float64"}, min(p.steps, forgetting_steps(p)[1])
+    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": steps, "loss_tolerance": 0.0}
+    steps = p.steps if p.rank == 1 else min(p.steps, _STEPS)
+    return {"strong_decay": exact | strong, "double": exact | {"steps": steps, "seeds": _SEEDS}}
 
 
 def forgetting_steps(p: Parameters) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def program(p: Parameters) -> Program:
 def predict(p, step, seed):
     """The loss from a run's own start, and that of AdamW with strong decay, in the precision of the runs.
 
-    Beyond rank one and with strong decay it is that of the first steps of the first seeds, nan elsewhere.
+    It is that of the first seeds, beyond rank one and with strong decay of the first steps, nan elsewhere.
     """
     losses = {"loss": _curve(p, step, seed, p.rank == 1)}
     if p.optimizer == "adamw":
@@ -152,18 +152,17 @@ def explore(p, step, seed):
 
 def _curve(p, step, seed, whole):
     losses = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
-    if whole or seed.number < _SEEDS:
-        size = _BLOCK if whole else _SEEDS
+    if seed.number < _SEEDS:
         short = p if whole else replace(p, steps=min(p.steps, _STEPS))
-        curve = _losses(short, seed.root, seed.number // size, size)[:, seed.number % size]
+        curve = _losses(short, seed.root, 0, _SEEDS)[:, seed.number]
         losses[: len(curve)] = curve[: len(step)]
     return losses
 
 
 @lru_cache(maxsize=4)
-def _losses(p, root, block, size):
-    """Losses at the stored steps of a block of seeds, shape (step, seed)."""
-    seeds = (Seed(root, number) for number in range(block * size, (block + 1) * size))
+def _losses(p, root, first, many):
+    """Losses at the stored steps of so many seeds, shape (step, seed)."""
+    seeds = (Seed(root, number) for number in range(first, first + many))
     drawn = np.array([[[f.T for f in pair] for pair in draw(p, seed)] for seed in seeds])
     # Shape (a or b, seed, r, n), (x or y, seed, r, n).
     target, start = drawn.transpose(1, 2, 0, 3, 4)

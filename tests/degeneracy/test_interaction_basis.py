@@ -50,10 +50,9 @@ def test_coordinates_stay_under_any_invertible_change_of_the_hidden_activations(
     turn = left * np.logspace(0, log_cond, 6) @ right
 
     sections = (TURNED, *network.sections[1:])
-    second = network.params[1]["weight"] @ np.linalg.inv(turn)
     params = (
         network.params[0] | {"turn": turn},
-        network.params[1] | {"weight": second},
+        network.params[1] | {"weight": network.params[1]["weight"] @ np.linalg.inv(turn)},
         network.params[2],
     )
     other = network_of(sections, params)

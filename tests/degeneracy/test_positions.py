@@ -125,8 +125,7 @@ def test_edges_are_attributions_summed_over_positions_read_and_squared_over_thos
 
 def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples():
     """A section that only looks as if it read positions together changes nothing."""
-    each = jax.vmap(widened, (None, 0))
-    kinds = [Section(widened), Section(each, positions=True)]
+    kinds = [Section(widened), Section(jax.vmap(widened, (None, 0)), positions=True)]
     params = [SMALL.params[0], SMALL.params[2], SMALL.params[3]]
     alone, joint = (network_of([dense("tanh"), item, dense()], params) for item in kinds)
     tokens = X.reshape(-1, 3)

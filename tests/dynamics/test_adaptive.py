@@ -28,8 +28,7 @@ def test_the_path_is_the_closed_form_over_many_decades_of_time(x64):
     assert path[seen].max() > 0.1
     assert time[seen].max() > 0.999e8
     # Errors grow like a/a_0 relative to those of time; compared in 1/a, where they add up: one per step of 1e-8.
-    error = np.abs(1 / path[seen] - (1e8 - time[seen])) / 1e8
-    assert error.max() < 1e-8 * seen.sum()
+    assert (np.abs(1 / path[seen] - (1e8 - time[seen])) / 1e8).max() < 1e-8 * seen.sum()
 
 
 def test_rescaling_time_rescales_every_step_exactly(x64):

@@ -156,8 +156,7 @@ def test_outputs_and_derivatives_are_those_of_pytorch(kind):
     function = of_torch(module, x)
     loss = lambda params: (function.apply(params, x) ** 2).sum()  # noqa: E731
     # Without optimisation XLA errs in the slopes of pools, as one program.
-    slope = jax.grad(loss) if kind == "pools" else jax.jit(jax.grad(loss))
-    slopes = slope(function.params)
+    slopes = (jax.grad(loss) if kind == "pools" else jax.jit(jax.grad(loss)))(function.params)
     (module.eval()(torch.as_tensor(x)) ** 2).sum().backward()
     for name, item in module.named_parameters():
         size = float(item.grad.abs().max())

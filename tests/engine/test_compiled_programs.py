@@ -42,7 +42,7 @@ def kernel_of(run, study):
 
 
 def test_the_pattern_is_found_in_compiled_text():
-    text = """%fused (p: f32[]) -> f32[4,4] {
+    assert products_of_a_number("""%fused (p: f32[]) -> f32[4,4] {
   %p = f32[] parameter(0)
   %a = f32[4,2]{1,0} broadcast(%p), dimensions={}
   %b = f32[2,4]{1,0} parameter(1)
@@ -52,8 +52,7 @@ def test_the_pattern_is_found_in_compiled_text():
 %other (p: f32[4]) -> f32[4,4] {
   %a = f32[4,2]{1,0} broadcast(%p), dimensions={0}
   ROOT %c = f32[4,4]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}"""
-    assert products_of_a_number(text) == ["c = dot(%a, %b)"]
+}""") == ["c = dot(%a, %b)"]
 
 
 def test_options_that_xla_does_not_know_are_left_out(monkeypatch):

@@ -36,9 +36,9 @@ def choose_lanes(
 ) -> tuple[int, float]:
     """Number of lanes for the runs of one static signature, and the steps per second of all of them, 0 where not timed.
 
-    A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose states fit
-    into the cache are timed on copies of `sample`. Where more than the fewest gain nothing it gets these, of which none is
-    idle for long: where lanes move in turn, and where the step of one of them keeps a core busy.
+    A short sweep gets as many as it has runs per worker, up to a usual number, never 12; for a long one the candidates whose
+    states fit into the cache are timed on copies of `sample`. Where more than the fewest gain nothing it gets these, of which
+    none is idle for long: where lanes move in turn, and where the step of one of them keeps a core busy.
     Raises `TooLarge`, with the estimate, where not even three lanes fit into memory.
     """
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
@@ -63,6 +63,7 @@ def choose_lanes(
     full = (step.get("flops", 0) > _FULL and size(shared) < _SHARED_BYTES) or program.in_turn
     if kind == "cpu":
         most = min(most, FEWEST if full else _CACHE_BYTES // max(1, size(state) + size(inputs)))
+    most = 8 if most == 12 else most  # of 12 lanes XLA makes 4 and 8, which round differently
     usual = max(FEWEST, min(_DEFAULT[kind], most))
     many = usual == _DEFAULT[kind]
     candidates = [lanes for lanes in _CANDIDATES[kind] if many and lanes <= most // 2]

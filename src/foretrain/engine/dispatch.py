@@ -124,8 +124,7 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     free = [w for w in workers if w.idle and not (w.group and w.group.left)]
     others = [w for w in workers if w.backend == worker.backend and (w.group is group or w in free)]
     ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(workers)))
-    total = len(group.waiting) + sum(other.load for other in others)
-    fair = -(-total // len(others))
+    fair = -(-(len(group.waiting) + sum(other.load for other in others)) // len(others))
     wanted = min(fair, group.lanes + ahead, worker.load + len(group.waiting)) - worker.load
     # A few at a time cost a message each: wait until there is something worth sending.
     if wanted <= 0 or (worker.load >= group.lanes and wanted < ahead // 2):

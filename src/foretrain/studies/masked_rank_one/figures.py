@@ -13,8 +13,6 @@ from foretrain.words import number
 from .claims import PAIR, pairs, reached_zero_loss
 from .study import FOLLOWED
 
-FLOOR = 1e-9  # smaller products are drawn there
-
 
 def draw_escape(grid):
     part, where = grid.first(("init_scale",))
@@ -66,7 +64,8 @@ def draw_components(grid):
     if "sparse" not in part.variants:
         return None
     ends = pairs(Cell(part), "sparse").isel(seed=slice(FOLLOWED))
-    predicted, ended = (abs(ends[n].where(~ends.within)).clip(FLOOR) for n in ("size", "product"))
+    # Smaller products are drawn at 1e-9.
+    predicted, ended = (abs(ends[n].where(~ends.within)).clip(1e-9) for n in ("size", "product"))
     figure, ax = panels(height=4.4)
     scales = part.values("init_scale")
     for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):

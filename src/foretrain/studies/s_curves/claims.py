@@ -48,12 +48,12 @@ def ahead(c) -> str:
     loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
     slowed = (2 * c.p.dimension**2) ** (c.p.loss_function != "mse")  # its rate makes up for this
     u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p) / slowed
-    logits = components(c.p) * (c.p.target_scale / c.p.dimension) ** 2  # their variance
+    v = components(c.p) * (c.p.target_scale / c.p.dimension) ** 2 * (c.p.loss_function != "mse")
     gained = (0.5 - 0.75 * share / u) * np.log(u) - 0.375 * np.log(loss.clip(1e-9, np.exp(-1)))
     outside = components(c.p) / c.p.rank * (share / u) ** 2
     fall, own = (-values.diff("step") for values in (loss, loss - outside))
-    faster = loss["step"] * fall * (logits / 2 if c.p.loss_function != "mse" else 0)
-    gap = float(((gained * own + faster).max("step") / fall.max("step")).mean())
+    gained = gained * own + v / 2 * loss["step"] * fall
+    gap = float((gained.max("step") / fall.max("step")).mean())
     return "" if gap <= 0.5 else f"steps, or logits, get ahead of the flow by {gap:.2g} of a step"
 
 

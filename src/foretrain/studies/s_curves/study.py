@@ -70,7 +70,6 @@ def program(p: Parameters) -> Program:
 
     def observe(inputs, state):
         x, y = state[0]
-        values = inputs["span_values"]
         # Along (mode, component).
         left, right = inputs["span_left"] @ x.T, inputs["span_right"] @ y.T
         whole, inside = jnp.sum(x**2) + jnp.sum(y**2), jnp.sum(left**2) + jnp.sum(right**2)
@@ -80,7 +79,7 @@ def program(p: Parameters) -> Program:
             **base.observe(inputs, state),
             "inside": inside / inputs["span_unit"],
             "outside": (whole - inside) / inputs["span_unit"],
-            "mode_strengths": (jnp.sum(left * right, 1) / values)[:followed],
+            "mode_strengths": (jnp.sum(left * right, 1) / inputs["span_values"])[:followed],
         }
 
     return Program(base.init, base.step, observe, base.done, base.finish)

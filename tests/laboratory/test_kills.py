@@ -14,8 +14,8 @@ import foretrain
 from foretrain.registry.small import of_data
 
 REGISTRY = Path(__file__).parents[2] / "registry"
-WORK = {  # so few runs that no trial chooses lanes, which a busy machine would turn, and with them last bits
-    "measured": "run mask-spectrum --mask-size 200 300 --seeds 6 --workers 2 --out out",
+WORK = {
+    "measured": "run mask-spectrum --mask-size 200 300 --seeds 12 --workers 2 --out out",
     "posterior": "run landscapes --gradients 20000 --beta 10 1000 --seeds 3 --workers 2 --out out",
     "many networks": "run routing --seeds 3 --workers 2 --out out",
     "record": "registry check one-mode --registry registry",

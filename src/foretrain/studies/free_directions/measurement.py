@@ -96,7 +96,7 @@ def counts(p, random):
     } | over_scale(network, x, gram, spectrum.costs, sparse)
 
 
-def approximate(p, random):
+def approximate(p, random) -> dict:
     """Two neurons of nearly equal gates, mixed: the loss, and the disagreement of their gates."""
     move = p.mixing * random.normal(size=(2, 2))
     pairs = []
@@ -107,7 +107,7 @@ def approximate(p, random):
     return dict(zip(("mixing_loss", "disagreement"), np.array(pairs).T, strict=True))
 
 
-def heads(p, random):
+def heads(p, random) -> dict:
     """Attention heads on few tokens, some of one pattern: what is free of values and outputs beyond each head alone."""
     many, wide = random.integers(2, 5), random.integers(1, 4)
     alike = random.integers(many, size=many)  # heads of equal numbers have one pattern

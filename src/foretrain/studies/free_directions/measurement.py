@@ -153,7 +153,7 @@ def loss(weights, data):
 def over_scale(network, x, gram, squares, sparse):
     """Numbers that a network needs, each (noise_scale,); `squares` are those of singular values over examples."""
     answers = evaluated(network, x)[0][-1]
-    scales = SCALES * (answers.var(0).sum() or 1.0)
+    scales = SCALES * (answers.var(0).sum() or 1.0)  # 0 where all of a layer is off
     counted, by_roots = [], []
     for eps in scales:
         freedom = free_directions(network, x, scale=eps, matrices=gram)

@@ -31,7 +31,7 @@ PRESETS = {
     }
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
-_SEEDS, _STEPS = 8, 300  # steps of higher rank, where one takes longer
+_SEEDS, _STEPS = 8, 300  # held to the rules; steps of higher rank, where one takes longer
 declare(
     "component",
     log_learning_step="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "

@@ -44,7 +44,7 @@ def gap_to_flow(c, shift=0):
 
 
 def ahead(c) -> str:
-    """Return why steps, to first order in their length, and logits leave the flow by half of one, docs/theory/s-curves.md."""
+    """Return why steps, to first order in length, and logits of variance v leave the flow by half a step, docs/theory."""
     loss, share = first(c.theory, "flow_loss"), c.p.init_scale**2 / c.p.target_scale
     slowed = (2 * c.p.dimension**2) ** (c.p.loss_function != "mse")  # its rate makes up for this
     u = 1 + 4 * c.p.init_scale**2 * loss["step"] * learning_rate(c.p) / slowed

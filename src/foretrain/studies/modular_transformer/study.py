@@ -40,9 +40,9 @@ class Parameters(Modular):
     embedding_learning_rate: float = default(0.01)
     steps: int = default(4000)
     snapshots: int = default(20)
-    compared: bool = parameter(True, "train dropout, few dimensions, and the toy", sweepable=False)
-    compared_rate: float = parameter(0.003, "rate of the decoder there", above=0, sweepable=False)
-    compared_decay: float = parameter(1.0, "its decay with dropout", minimum=0, sweepable=False)
+    compared: bool = parameter(True, "train dropout, few dimensions, toy models", sweepable=False)
+    compared_rate: float = parameter(0.003, "the decoder's rate for them", above=0, sweepable=False)
+    compared_decay: float = parameter(1.0, "the decay for dropout", minimum=0, sweepable=False)
     compared_dropout: float = parameter(
         0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
     )

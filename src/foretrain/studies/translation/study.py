@@ -11,7 +11,7 @@ from foretrain.training import translation as common
 SOURCE = "Note on shared representations, Fig. 1"
 COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
-SEEDS = 6  # of the variants, too: six spikes that come again are more than half
+SEEDS = 6  # of the variants, too: six shares that are all 1 decide that their mean is above a half
 DEPARTURE = 4  # power of a scale from which the first mode departs alone
 SMALLEST = 1e-12  # of it this power, and its fourth, are numbers in double precision
 EXPLORE = ("trained_fraction",)

@@ -113,8 +113,7 @@ def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **optio
         for name, value in options.items():
             value = value(first, shares, random) if callable(value) else value
             data[name] = np.broadcast_to(np.asarray(value), shape)
-        scale = 1 + 0.002 * np.arange(SEEDS)[:, None]
-        data["loss"] = data["relative_loss"] = scale * loss
+        data["loss"] = data["relative_loss"] = (1 + 0.002 * np.arange(SEEDS)[:, None]) * loss
         return data
 
     own = variables(lambda which: which)

@@ -76,11 +76,13 @@ def test_every_sentence_can_hold_and_fail():
         "slow-is-better": {"slow": (OTHERS[3], OTHERS[3], OTHERS[0])},
         "too-restrictive": {"plane": -0.1},
         "after-decoder": {"after": -1},
+        "after-decoder.corrected": {},
         "circle": {"frequencies": [(1, 2, 3)]},
         "circle.corrected": [{"frequencies": [(1, 2, 3)]}, {"frequencies": [(2,)]}],
     }
     mixed = {"frequencies": [(2,), (1, 2, 3)]}
-    check("parallelograms", build, spoilt, {"circle.corrected": mixed}, drawn=False)
+    good = {"circle.corrected": mixed, "after-decoder.corrected": {"after": -1}}
+    check("parallelograms", build, spoilt, good, drawn=False)
 
 
 def test_random_points_hardly_ever_have_one_frequency():

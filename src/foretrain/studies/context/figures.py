@@ -33,8 +33,7 @@ def draw_task():
         figure,
         "The task and both gatings",
         "a, b: the answer asked for (blue to red: −1 to 1) in the first and in the second context, over all inputs. c: one "
-        "linear pathway, its gate always open. d: one pathway per context, its gate open in that context alone. Squares: "
-        "hidden layers.",
+        "linear pathway, its gate always open. d: one pathway per context, its gate open there alone. Squares: hidden layers.",
     )
 
 

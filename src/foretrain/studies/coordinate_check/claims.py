@@ -72,8 +72,7 @@ def vertex(at, losses):
 def rounding(c):
     """Return half the 95% interval that the grid's rounding of every width's best rate leaves for the power of the width.
 
-    Rounding to steps of h has the variance h² / 12, and the slope through points x that of a point over the sum of
-    (x - mean x)².
+    Rounding to steps of h has the variance h² / 12, the slope through points x that of a point over Σ (x - mean x)².
     """
     gap = np.diff(np.log(np.sort(c.axis("learning_rate")))).max(initial=0.0)
     at = np.log(c.axis("width"))

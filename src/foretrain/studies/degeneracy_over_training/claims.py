@@ -232,4 +232,10 @@ CLAIMS = [
         rank="headline",
         **RANKS,
     ),
+    claim(
+        "between-seeds",
+        "At a cutoff of the variance between seeds effective parameters rank rectified models better than all parameters.",
+        gain("rectified", "between seeds"),
+        **{**RANKS, "source": f"{SOURCE}.2.2"},
+    ),
 ]

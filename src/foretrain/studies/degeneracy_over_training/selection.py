@@ -21,28 +21,23 @@ SIDE, RANK = 12, 3  # of the linear map: inputs and outputs, and what there is t
 EXAMPLES, NOISE = 60, 1.0
 INPUTS, UNITS = 3, 3  # of the rectified teacher
 FRESH = 2000
-STARTS, TRIALS = 4, 80  # of damped Gauss-Newton steps, the best of which counts
+STARTS, TRIALS = 4, 80  # of damped Gauss-Newton steps; the best counts
 
 
 def selection(p, seed):
     """Both families: agreement of every criterion with the loss on fresh data over widths."""
     families = [linear_family(seed), rectified_family(seed)]
     return {
-        "rank_agreement": np.array([agreement(*family) for family in families]),
+        "rank_agreement": np.array([agreement(*f[:-1], heldout=f[-1]) for f in families]),
         "model_effective": np.array([family[3] for family in families]),
-        "model_heldout": np.array([family[4] for family in families]),
+        "model_heldout": np.array([family[-1] for family in families]),
     }
 
 
-def agreement(losses, parameters, closed, measured, heldout):
+def agreement(losses, *counts, heldout):
     """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2; nan of one that is not known."""
-    added = np.log(EXAMPLES) * np.array([0 * losses, parameters, closed, measured])
-    rows = losses + added
+    rows = losses + np.log(EXAMPLES) * np.array([0 * losses, *counts])
     return [concordance(row, heldout) if np.isfinite(row).all() else np.nan for row in rows]
-
-
-def effective_at(network, x, variance):
-    return effective(of_network(network, x), [2 * variance / EXAMPLES])[0]
 
 
 def linear_family(seed):
@@ -60,11 +55,11 @@ def linear_family(seed):
         u, s, v = np.linalg.svd(best)
         root = s[:width] ** 0.5
         network = perceptron([root[:, None] * v[:width], u[:, :width] * root], None, "identity")
-        measured = effective_at(network, x, NOISE**2)
+        measured = effective(of_network(network, x), [2 * NOISE**2 / EXAMPLES])[0]
         closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
         loss = ((y - x @ best.T) ** 2).sum() / NOISE**2
         heldout = ((best - true) ** 2).sum() / NOISE**2 / SIDE + 1
-        rows.append((loss, 2 * SIDE * width, closed, measured, heldout))
+        rows.append((loss, 2 * SIDE * width, closed, measured, np.nan, heldout))
     return np.array(rows).T
 
 
@@ -73,19 +68,18 @@ def rectified_family(seed):
     random, noise = generator(seed, "teacher"), generator(seed, "noise")
     x = random.standard_normal((EXAMPLES + FRESH, INPUTS))
     first, last = random.standard_normal((UNITS, INPUTS)), random.choice([-1.0, 1.0], UNITS)
-    shift = 0.5 * random.standard_normal(UNITS)
-    truth = np.maximum(x @ first.T + shift, 0) @ last
+    truth = np.maximum(x @ first.T + 0.5 * random.standard_normal(UNITS), 0) @ last
     deviation = truth.std() / 3
     y = truth[:EXAMPLES] + deviation * noise.standard_normal(EXAMPLES)
     rows = []
     for width in WIDTHS:
-        weights = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
-        network = built(weights, width)
-        measured = effective_at(network, x[:EXAMPLES], deviation**2)
-        answers = answered(weights, width, x)
-        loss = ((y - answers[:EXAMPLES]) ** 2).sum() / deviation**2
-        heldout = ((truth - answers)[EXAMPLES:] ** 2).mean() / deviation**2 + 1
-        rows.append((loss, len(weights), np.nan, measured, heldout))
+        fits = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
+        answers = np.array([answered(weights, width, x) for weights in fits])
+        scales = 2 * deviation**2 / EXAMPLES, answers[:, :EXAMPLES].var(0, ddof=1).mean()
+        measured = effective(of_network(built(fits[0], width), x[:EXAMPLES]), scales)
+        loss = ((y - answers[0, :EXAMPLES]) ** 2).sum() / deviation**2
+        heldout = ((truth - answers[0])[EXAMPLES:] ** 2).mean() / deviation**2 + 1
+        rows.append((loss, fits[0].size, np.nan, *measured, heldout))
     return np.array(rows).T
 
 
@@ -106,7 +100,7 @@ def answered(weights, width, x):
 
 
 def fitted(x, y, width, random, variance):
-    """Fit by Levenberg and Marquardt with the prior of unit width: variance/n |w|^2 beside the mean squared error."""
+    """Return the fits of Levenberg and Marquardt, best first, with variance/n |w|^2, the unit prior, beside the mean square."""
     deviation = variance**0.5 * np.eye(width * (INPUTS + 2))
 
     def residuals(w):
@@ -118,4 +112,4 @@ def fitted(x, y, width, random, variance):
     starts = (random.standard_normal(len(deviation)) / np.sqrt(INPUTS) for _ in range(STARTS))
     options: dict[str, Any] = {"jac": slopes, "method": "lm", "max_nfev": TRIALS}
     fits = [least_squares(residuals, w, **options) for w in starts]
-    return min(fits, key=lambda fit: fit.cost).x
+    return [fit.x for fit in sorted(fits, key=lambda fit: fit.cost)]

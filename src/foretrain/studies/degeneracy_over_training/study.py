@@ -16,11 +16,10 @@ MOMENTS = 41  # of training at which a network is looked at, the start among the
 VARIANCE = 0.25  # of every input of a linear network, four items one-hot
 FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which it is judged
 FAMILIES = ("linear", "rectified")
-CRITERIA = ("training loss", "parameters", "closed form", "measured")
+CRITERIA = ("training loss", "parameters", "closed form", "measured", "between seeds")
 declare(
     "moment noise_scale",
-    effective_parameters="Sum of h/(h + eps) over directions, h the curvatures of the behavioural loss on all routes or "
-    "fresh data.",
+    effective_parameters="Sum of h/(h + eps), h the curvatures of the behavioural loss on all routes or fresh data.",
 )
 declare(
     "moment",

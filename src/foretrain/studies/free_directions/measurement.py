@@ -48,8 +48,7 @@ def drawn(random, widths, activation, bias):
 def planted(random, spans, sizes, samples, flipped=0.0, activation="relu"):
     """One hidden layer in which block a has `sizes[a]` neurons that span `spans[a]` dimensions and share their gates.
 
-    A block reads inputs of its own, of one random sign, with positive weights; each of its inputs has the other sign on a
-    share of the examples.
+    A block reads inputs of its own, of one random sign, with positive weights; a share of each has the other sign.
     """
     x, first = [], []
     for span, many in zip(spans, sizes, strict=True):

@@ -241,8 +241,7 @@ def train_transformer(p, seed):
 def powers(values):
     """Power of functions of two symbols at each frequency, as shares of all that varies: (k, p, p) to (k, p // 2).
 
-    What is of frequency v has no Fourier modes along either symbol but 0, v and -v. Modes of two frequencies, such as
-    cos(a) cos(2 b), are of none.
+    What is of frequency v has only Fourier modes 0, v and -v along both symbols; cos(a) cos(2 b) is of none.
     """
     p = values.shape[-1]
     power = np.abs(np.fft.fft2(values)) ** 2

@@ -41,5 +41,4 @@ def blocks(spans, sizes, outputs, examples=400, seed=0):
         x.append(sign * np.abs(random.normal(size=(examples, span))))
         first[row : row + many, column : column + span] = random.uniform(0.3, 1, (many, span))
         row, column = row + many, column + span
-    second = random.normal(size=(outputs, sum(sizes)))
-    return perceptron([first, second]), np.concatenate(x, 1)
+    return perceptron([first, random.normal(size=(outputs, sum(sizes)))]), np.concatenate(x, 1)

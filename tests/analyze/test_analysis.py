@@ -100,8 +100,7 @@ def check_counts(result):
     item, two = result.exact.sections.values()
     assert (item.activations, item.jacobians, two.activations, two.jacobians) == (0, 10, 8, 0)
     assert sum(part.synchronized + part.conditional for part in (item, two)) == 20
-    by_source = "Free directions at the scale, by section and source: an estimate"
-    assert dict_of(result)[by_source] == [
+    assert dict_of(result)["Free directions at the scale, by section and source: an estimate"] == [
         ("1", "30", "0", "10", "20", "0"),
         ("2", "28", "8", "0", "0", "0"),
     ]

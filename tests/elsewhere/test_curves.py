@@ -162,6 +162,14 @@ def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
     assert "the prediction" in result.answer().text(60)
     with pytest.raises(ForetrainError, match="`learning_rate` must be that of the measured runs"):
         compare_curves(curve, tmp_path)
+    at, odd = (
+        '{"steps": [0, 1], "losses": ',
+        ('{"a": "x"}}', '{"a": [[1], [1, 2]]}}', '{"a": [1]}}'),
+    )
+    for text in ("[" * 200_000, '{"steps": "a", "losses": {"a": [1]}}', *(at + end for end in odd)):
+        (tmp_path / "prediction.json").write_text(text)
+        with pytest.raises(ForetrainError, match="cannot be read"):
+            compare_curves(curve, tmp_path, learning_rate=0.1)
 
 
 def test_the_figure_of_a_comparison_is_legible():

@@ -33,8 +33,7 @@ class Block(nn.Module):
         self.inward, self.outward = nn.Linear(wide, 3 * wide), nn.Linear(wide, wide)
         hidden = nn.Linear(wide, 16), nn.GELU(), nn.Dropout(), nn.Linear(16, wide)
         self.widened, self.heads = nn.Sequential(*hidden), heads
-        mask = torch.tril(torch.ones(tokens, tokens))
-        self.register_buffer("mask", mask, persistent=False)
+        self.register_buffer("mask", torch.tril(torch.ones(tokens, tokens)), persistent=False)
 
     def forward(self, x):
         """Batch, tokens, coordinates."""

@@ -120,7 +120,9 @@ def test_no_text_of_a_folder_steers_a_terminal_or_costs_the_page(hostile, door, 
 
 
 @pytest.mark.parametrize(
-    "words", ["--singular-value=--", "--on=nonsense", "--shard=9/2", "--checkpoint-every=inf"]
+    "words",
+    "--singular-value=-- --on=nonsense --shard=9/2 --checkpoint-every=inf --out=/etc/passwd "
+    f"--out=/proc/x --out={Path(__file__).parent} --scheduler=nobody".split(),
 )
 def test_options_are_checked_where_nothing_is_run_too(words, capsys):
     assert main(["run", "one-mode", words, "--explain"]) == 2
@@ -140,7 +142,9 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
     foretrain.rebuild(tmp_path / "out")
     known = catalogue.load(tmp_path / "tiny.py")
     assert is_known(known)
-    files = "helper.py helpers/tool.py a/b/c.pyc deep/__init__.so __pycache__/x.pyc"
+    files = (
+        "helper.py helpers/tool.py a/b/c.pyc deep/__init__.so __pycache__/x.pyc my-tools/2024.py"
+    )
     for name in files.split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("evil = True\n")
@@ -150,7 +154,7 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
         (tmp_path / name).write_text("evil = 1\n")
         assert not is_known(known), name
         (tmp_path / name).unlink()
-    for name in ("notes.txt", "not-a-module/x.py", "__pycache__/tiny.cpython-311.pyc"):
+    for name in ("notes.txt", "no.module/x.py", "__pycache__/tiny.cpython-311.pyc"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("it is not imported\n")
     assert is_known(known)

@@ -15,8 +15,7 @@ def weights():
     """Weights of which none is as it starts."""
     random = np.random.default_rng(0)
     drawn = transformer.draw(random, DIM, HIDDEN, LAYERS, OUTPUTS)
-    moved = (leaf + 0.3 * random.standard_normal(leaf.shape) for leaf in drawn)
-    return Transformer(*moved)
+    return Transformer(*(leaf + 0.3 * random.standard_normal(leaf.shape) for leaf in drawn))
 
 
 @pytest.fixture

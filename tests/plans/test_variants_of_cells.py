@@ -24,8 +24,7 @@ def test_variants_are_those_of_any_cell_and_cells_without_one_are_skipped(monkey
     swept = make(monkeypatch, (3.0, 1.0, 4.0))
     assert plan.variants(swept) == ["", "twin", "late"]
     assert [plan.variant_seeds(swept, name) for name in plan.variants(swept)] == [4, 3, 4]
-    places = Counter(place[0] for place, _ in plan.grid(swept, "twin"))
-    assert places == {1: 2, 2: 3}
+    assert Counter(place[0] for place, _ in plan.grid(swept, "twin")) == {1: 2, 2: 3}
     assert {place[0] for place, _ in plan.grid(swept, "late")} == {2}
     assert all(run.parameters.steps == 7 for _, run in plan.grid(swept, "late"))
     assert len({run.identity for run in plan.runs(swept)}) == 3 * 4 + 2 + 3 + 4
@@ -40,8 +39,7 @@ def test_a_variant_is_run_for_no_more_seeds_than_the_plan_has(monkeypatch):
 
 def test_runs_of_a_variant_are_the_same_in_a_cell_alone_and_in_a_sweep(monkeypatch):
     alone = {run.identity for run in plan.runs(make(monkeypatch, 1.0))}
-    swept = {run.identity for run in plan.runs(make(monkeypatch, (3.0, 1.0)))}
-    assert alone < swept
+    assert alone < {run.identity for run in plan.runs(make(monkeypatch, (3.0, 1.0)))}
 
 
 @pytest.mark.parametrize("study", catalogue.names())

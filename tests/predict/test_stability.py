@@ -74,8 +74,7 @@ def test_what_decays_for_ever_and_what_cannot_be_learned_are_no_saddles():
         assert prediction.stable
         assert prediction.smallest_curvature == 0
     points = xor(2)
-    nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
-    prediction = of(nothing)
+    prediction = of(pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4))))
     assert prediction.stable
     assert prediction.smallest_curvature == 0
     assert prediction.attainable_loss == pytest.approx(0.5)
@@ -83,8 +82,7 @@ def test_what_decays_for_ever_and_what_cannot_be_learned_are_no_saddles():
 
 def test_a_ranking_says_which_ends_are_saddles():
     joint, item = routes(HADAMARD), routes(HADAMARD, width=1)
-    ranking = rank({"joint": (joint.graph, joint), "one unit": (item.graph, item)})
-    (table,) = ranking.answer().tables
+    (table,) = rank({"joint": (joint.graph, joint), "one unit": (item.graph, item)}).answer().tables
     assert {row[1]: row[-1] for row in table.rows} == {"joint": "saddle", "one unit": "stable"}
     assert table.notes[0].startswith("saddle: small random weights leave")
 

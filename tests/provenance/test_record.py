@@ -181,8 +181,7 @@ def test_a_summary_and_results_edited_by_hand_are_noticed_and_made_anew_from_the
     main(["show", str(results)])
     assert "not as foretrain wrote it" not in capsys.readouterr().err
     before = foretrain.open(results).simulation["loss"].values
-    store = zarr.open_group(results / "results.zarr", mode="r+")
-    store["simulation/loss"][...] = 0
+    zarr.open_group(results / "results.zarr", mode="r+")["simulation/loss"][...] = 0
     main(["show", str(results)])
     assert "results.zarr is not as foretrain wrote it" in capsys.readouterr().err
     with pytest.raises(StoreError, match="not as foretrain wrote it"):

@@ -59,7 +59,6 @@ def test_first_target_is_the_first_reached_and_stays():
 
 
 def test_a_curve_counts_no_more_maxima_than_there_are_slots_and_stays_finite():
-    wiggle = np.tile([0.0, 0.5], 8).reshape(-1, 1, 1)
-    counter = passage(np.concatenate([wiggle, [[[0.0]]]]), 0.1)
+    counter = passage(np.concatenate([np.tile([0.0, 0.5], 8).reshape(-1, 1, 1), [[[0.0]]]]), 0.1)
     assert all(np.isfinite(leaf).all() for leaf in counter)
     assert (counter.heights > -2).sum() == bump_counter.SLOTS

@@ -19,8 +19,7 @@ TIMES = np.linspace(0, 40, 4001)
 
 def modes_loss(values, initial=1e-3, times=TIMES):
     """Loss of decoupled modes: as many plateaus as well separated singular values."""
-    strengths = mode_strength(initial, times, np.array(values))
-    return np.sum((np.array(values) - strengths) ** 2, axis=1)
+    return np.sum((np.array(values) - mode_strength(initial, times, np.array(values))) ** 2, axis=1)
 
 
 FALL = np.exp(-TIMES)
@@ -38,8 +37,7 @@ def test_curves_that_only_slow_down_have_no_plateau(losses, depth, acceleration)
 @pytest.mark.parametrize("acceleration", [2.0, 3.0])
 @pytest.mark.parametrize(("values", "count"), [((1,), 1), ((1, 0.3), 2), ((1, 0.3, 0.1), 3)])
 def test_separated_modes_make_a_plateau_each(values, count, depth, acceleration):
-    losses = modes_loss(values)
-    assert len(plateaus(TIMES, losses, depth=depth, acceleration=acceleration)) == count
+    assert len(plateaus(TIMES, modes_loss(values), depth=depth, acceleration=acceleration)) == count
 
 
 @pytest.mark.parametrize("init_scale", [0.1, 1.0])

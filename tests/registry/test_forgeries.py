@@ -160,6 +160,13 @@ def test_an_edited_line_of_the_ledger_breaks_its_chain(tmp_path):
         (tmp_path / LEDGER).write_text("".join(text), "utf-8")
         with pytest.raises(StoreError, match="was edited"):
             refuse_edited(tmp_path, paths)
+    (tmp_path / LEDGER).write_bytes(b"")
+    with pytest.raises(StoreError, match="has no line of made-up/a"):
+        refuse_edited(tmp_path, paths)
+    (tmp_path / LEDGER).unlink()
+    (tmp_path / LEDGER).symlink_to(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="is no ledger"):
+        refuse_edited(tmp_path, paths)
 
 
 def test_a_check_names_what_differs_and_the_pages_and_ends_with_1(

@@ -171,8 +171,7 @@ def test_every_study_of_foretrain_is_listed_with_its_size_and_none_without_a_reg
     assert notes([]) == {}
     assert notes([sized({}, study="routing")])["routing"] == "yes"
     assert main(["list", "-v"]) == 0
-    lines = capsys.readouterr().out.count("At the document's size: ")
-    assert lines == len(catalogue.names())
+    assert capsys.readouterr().out.count("At the document's size: ") == len(catalogue.names())
 
 
 def test_a_tally_counts_a_sentence_once_at_the_size_of_the_document_where_it_is():

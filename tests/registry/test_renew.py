@@ -75,8 +75,7 @@ SENTENCE = "the sentence `decay decays` differs."
 def test_a_changed_number_or_word_does_not_renew_and_is_named(record, file, old, new, lines):
     edit(file, (old, new))
     before = replace(record, makes="0")
-    after = renewed(before, small.small_checksums(file, "decay"), "def")
-    assert after == (before, lines)
+    assert renewed(before, small.small_checksums(file, "decay"), "def") == (before, lines)
 
 
 def test_another_judge_does_not_renew(record, file, monkeypatch):

@@ -210,8 +210,7 @@ def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
 
 
 def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
-    code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(0.5)")
-    holder = start(code, tmp_path)
+    holder = start(HOLD.replace("sys.stdin.read()", "import time; time.sleep(0.5)"), tmp_path)
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(LockedError, match="in use by process"), lock(tmp_path, "sweep"):
         pass

@@ -27,8 +27,7 @@ def test_what_is_written_is_read(tmp_path):
 
 def test_what_a_later_version_added_is_left_out(tmp_path):
     path = write_manifest(tmp_path, {"plan": PLAN})
-    later = {"schema": 2, "plan": {**PLAN, "colour": "blue"}, "mood": [[{}]]}
-    path.write_text(json.dumps(later))
+    path.write_text(json.dumps({"schema": 2, "plan": {**PLAN, "colour": "blue"}, "mood": [[{}]]}))
     assert read_manifest(tmp_path) == {"schema": 2, "plan": PLAN}
 
 

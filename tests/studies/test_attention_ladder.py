@@ -118,8 +118,7 @@ def build():
     runs |= {"learner": law["learner"], "loss": own * np.linspace(1, ladder[-1], 5)}
     merged = {"drop_time": 30 * own * np.arange(1, 4)}
     networks = {"": runs, "merged": merged, "sampled": {"level": runs["level"]}, "theory": law}
-    steps = np.geomspace(1, 2**17, 5).astype(int)
-    return grid(P, AXES, SEEDS, networks, step=steps)
+    return grid(P, AXES, SEEDS, networks, step=np.geomspace(1, 2**17, 5).astype(int))
 
 
 def test_every_sentence_can_hold_and_fail():

@@ -55,8 +55,7 @@ def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
     points = result.simulation["points"].isel(seed=0).values
     decayed = np.exp(-0.1 * result.simulation["step"].values)
     np.testing.assert_allclose(points, study.closed_form(points[0], decayed, True), atol=1e-6)
-    drawn = study.inputs(study.Parameters(per_class=3), Seed(0, 0))
-    assert drawn["pixels"].shape == (30, 64)
+    assert study.inputs(study.Parameters(per_class=3), Seed(0, 0))["pixels"].shape == (30, 64)
 
 
 SEEDS, STEP = 10, np.array([0, 50, 100])

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, VERDICTS, Claim
 from foretrain.claims.way_out import open_reasons
@@ -20,13 +21,13 @@ class CellClaims:
     id: str  # its id
     claims: tuple[Claim, ...]  # one per cell
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Verdict to the number of cells with it, those with none left out."""
         verdicts = Counter(claim.verdict for claim in self.claims)
         return {verdict: verdicts[verdict] for verdict in VERDICTS if verdicts[verdict]}
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """The worst of the verdicts; not claimed where it is claimed in no cell."""
         return next(verdict for verdict in WORST_FIRST if verdict in self.counts)

@@ -90,11 +90,8 @@ def _typed(arguments) -> dict[str, Any]:
         check_folder(arguments.out)
     names = {name[2:].replace("-", "_") for name in ARGUMENTS[arguments.name] if name[0] == "-"}
     names -= {"json", "out", "quiet"}
-    return {
-        name: value
-        for name, value in vars(arguments).items()
-        if name in names and value is not None and value is not False
-    }
+    typed = {name: value for name, value in vars(arguments).items() if value is not None}
+    return {name: typed[name] for name in typed if name in names and typed[name] is not False}
 
 
 COMMANDS = {

@@ -21,9 +21,8 @@ def _add(arguments):
     from foretrain.registry.record import write
     from foretrain.registry.renew import small_checksums_now
 
-    commit = commit_of_package()
     for folder in _wanted(arguments, "folders of results"):
-        record = measure(Path(folder), arguments.size or "", commit)
+        record = measure(Path(folder), arguments.size or "", commit_of_package())
         record = replace(record, small=small_checksums_now(record.study))
         print(f"Written: {write(arguments.registry, record)}")
 
@@ -49,7 +48,7 @@ def _list(arguments):
     if arguments.registry.is_dir() and not (arguments.registry / LEDGER).exists():
         print("There is no ledger: edited records go unnoticed. Try foretrain registry seal.")
     if lost := unmatched(arguments.registry)[1]:
-        print(f"In the ledger, but gone: {', '.join(lost)}.")
+        print_text(f"In the ledger, but gone: {', '.join(lost)}.")
 
 
 def _seal(arguments):

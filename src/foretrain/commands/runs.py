@@ -69,9 +69,12 @@ def _conducted(plan, options, arguments):
     from foretrain.results.summary import read_summary
 
     if arguments.explain:
+        from foretrain.engine.cluster import connected
         from foretrain.laboratory.outlook import describe
 
         execution_options(options)
+        if options.scheduler is not None:
+            connected(options.scheduler).close()
         return print_text(describe(plan, folder_of(plan, options.out), options.workers))
     if (result := conduct(plan, options)) is None:
         if not arguments.quiet:
@@ -87,10 +90,12 @@ def _conducted(plan, options, arguments):
             print_folded(line, "note: ", "      ")
     for line in troubles(result.path):
         complain(line)
-    unjudged = any(line.startswith("The sentence ") for line in summary.problems)
-    if summary.lost or unjudged or set(summary.runs) == {"diverged"}:
-        return 3
-    return _verdict(result.claims, arguments)
+    return _unjudged(summary) or _verdict(result.claims, arguments)
+
+
+def _unjudged(summary):
+    raised = any(line.startswith(("The sentence ", "The theory ")) for line in summary.problems)
+    return 3 * (bool(summary.lost) or raised or set(summary.runs) == {"diverged"})
 
 
 def _verdict(claims, arguments):
@@ -149,8 +154,9 @@ def _report(arguments):
     from foretrain.laboratory.index import results_below, write_index
     from foretrain.laboratory.stored_page import page_of_stored
     from foretrain.report.page import FILE_NAME
+    from foretrain.results.summary import read_summary
 
-    folder, out = arguments.folder, arguments.out
+    folder, out, code = arguments.folder, arguments.out, 0
     if not os.path.exists(folder / "manifest.json") and results_below(folder):
         page = write_index(folder, out)
     elif out is not None:
@@ -158,13 +164,14 @@ def _report(arguments):
     else:
         try:
             foretrain.rebuild(folder, arguments.study, quiet=False)
-            page = folder / FILE_NAME
+            page, code = folder / FILE_NAME, _unjudged(read_summary(folder))
         except UnknownStudyError as error:
             page = page_of_stored(folder)
             complain(f"Nothing was judged or drawn anew. {error}")
         for line in troubles(folder):
             complain(line)
     print_text(f"Page: {page}")
+    return code
 
 
 def _export(arguments):

@@ -61,10 +61,6 @@ def _check(arguments):
     return 2 if lines else 0
 
 
-def _cite(arguments):
-    print(foretrain.cite(arguments.study))
-
-
 def _completion(arguments):
     try:
         from argcomplete.shell_integration import shellcode
@@ -78,7 +74,7 @@ COMMANDS = {
     "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
     "new": (_new, "write the smallest study that runs, to start from"),
     "check": (_check, "what a study lacks, before anything is trained"),
-    "cite": (_cite, "BibTeX of what a study rests on"),
+    "cite": (lambda words: print(foretrain.cite(words.study)), "BibTeX of what a study rests on"),
     "completion": (_completion, "lines for a shell's start file that complete what is typed"),
 }
 ARGUMENTS = {

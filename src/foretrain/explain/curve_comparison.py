@@ -19,8 +19,9 @@ import numpy as np
 from scipy.special import fdtrc
 
 from foretrain.elsewhere.curves import Measured, between, read_measured
-from foretrain.errors import StoreError, argument_error, path_argument, real
+from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument, real
 from foretrain.explain.shares import bounded
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.report.answer import Finding
 
 RUN = "the training itself"
@@ -94,11 +95,9 @@ def compare_curves(
         StoreError: The folder holds neither, or a record that cannot be read.
     """
     files = [curves] if isinstance(curves, str | PathLike) else curves
-    at, theories, epoch = _stored(path_argument("second", folder), learning_rate)
-    measured = read_measured(
-        *files, step_column=step_column, loss_column=loss_column, epoch_steps=epoch
-    )
-    return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
+    at, theories, size = _stored(path_argument("second", folder), learning_rate)
+    runs = read_measured(*files, step_column=step_column, loss_column=loss_column, epoch_steps=size)
+    return curve_comparison(runs, at, theories, RUN if RUN in theories else None)
 
 
 def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], int | None]:
@@ -110,8 +109,8 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], i
             f"`{folder}` holds neither {' nor '.join(names)}: make one by `foretrain explain` or `predict`."
         )
     try:
-        record = json.loads(path.read_text("utf-8"))
-        at, losses, epoch = record.get("steps"), record.get("losses"), record.get("epoch_steps")
+        record = json.loads(read_file(path, MOST_TEXT))
+        at, losses, size = record.get("steps"), record.get("losses"), record.get("epoch_steps")
         if losses is None:
             if learning_rate is None:
                 got = "is not given, and the prediction's time is step x rate"
@@ -122,8 +121,12 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], i
             at, losses = np.array(record["times"]) / pace, {"the prediction": [record["loss"]]}
             if "trained" in record:
                 losses["networks trained beside it"] = record["trained"]["loss"]
-        return np.array(at), {name: np.array(rows, float) for name, rows in losses.items()}, epoch
-    except (OSError, AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
+        at = np.ravel(at) + 0  # numbers alone
+        rows = {n[:80]: np.array(rows, float).reshape(-1, at.size) for n, rows in losses.items()}
+        return at, rows, size
+    except ArgumentError:
+        raise
+    except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreError(
             f"The record of `{folder}` cannot be read: {type(error).__name__}. Make it again by foretrain explain or predict."
         ) from None

@@ -50,10 +50,8 @@ def sentences(comparison: CurveComparison) -> list[str]:
     """Return what can be said of the runs."""
     runs, steps = comparison.measured.names, comparison.measured.steps
     later = f"; {comparison.later} later ones have no prediction" if comparison.later else ""
-    lines = [
-        f"Measured: {count(len(runs), 'run')}, compared at {count(len(steps), 'step')} of {comparison.measured.axis} from "
-        f"{steps[0]} to {steps[-1]}{later}."
-    ]
+    at = f"{count(len(steps), 'step')} of {comparison.measured.axis} from {steps[0]} to {steps[-1]}"
+    lines = [f"Measured: {count(len(runs), 'run')}, compared at {at}{later}."]
     if comparison.measured.dropped:
         lines.append(f"Left out: {count(comparison.measured.dropped, 'step')}, not in all runs.")
     if comparison.outside and abs(comparison.ratio - 1) > _SAME_START:

@@ -169,9 +169,8 @@ def cause_table(explanation: Explanation, split: str, shares: Shares) -> Table:
 
 def share_words(cause: Cause) -> str:
     """Return a share in percent, with its interval where it has one."""
-    share = cause.share
-    ends = f" ({share.low:.0f} to {share.high:.0f})" if np.isfinite(share.low) else ""
-    return f"{share.measured:.0f}%{ends}"
+    measured, low, high = cause.share.measured, cause.share.low, cause.share.high
+    return f"{measured:.0f}%" + (f" ({low:.0f} to {high:.0f})" if np.isfinite(low) else "")
 
 
 def trust_lines(explanation: Explanation) -> list[str]:

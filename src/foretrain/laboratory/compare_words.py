@@ -94,9 +94,7 @@ def _numbers(comparison):
 @style()
 def _draw(judged, shown) -> Drawing:
     """Draw what was measured in both results for each sentence, on the scale of what it allows."""
-    plots = {
-        name: forest([claim for side in judged for claim in side.get(name, ())]) for name in shown
-    }
+    plots = {name: forest([c for side in judged for c in side.get(name, ())]) for name in shown}
     colours = dict(zip(_SIDES, (PALETTE["blue"], PALETTE["vermillion"]), strict=True))
     figure, ax = panels(height=1.2 + 0.4 * max(len(shown), 1))
     for y, (name, plot) in enumerate(plots.items()):

@@ -98,14 +98,14 @@ def labelled(
         predict = partial(theory_over, study, tell, whole, theory)
         prediction = guarded("theory", problems, predict, none) if study.predicts else none
         whole = replace(whole, theory=prediction)
-        fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
+        fit = partial(_in_cells, whole, partial(_fits_of, study), "Fitting", tell)
         return replace(whole, fits=guarded("fits", problems, fit, none) if study.fits else none)
 
 
 def theory_over(study: Study, tell: Tell, whole: Grid, theory: TheoryOf = theory_of) -> xr.Dataset:
     """The theory of every cell of a grid."""
     with words(study):
-        return _over_cells(whole, partial(theory, study), "Predicting", tell)
+        return _in_cells(whole, partial(theory, study), "Predicting", tell)
 
 
 @contextlib.contextmanager
@@ -210,9 +210,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     return array
 
 
-def _over_cells(
-    whole: Grid, of: Callable[[Grid], xr.Dataset], stage: str, tell: Tell
-) -> xr.Dataset:
+def _in_cells(whole: Grid, of: Callable[[Grid], xr.Dataset], stage: str, tell: Tell) -> xr.Dataset:
     """Return the datasets of all cells along the axes of the grid; but for ``step`` by position, as runs are laid."""
     parts: dict[tuple[int, ...], xr.Dataset] = {}
     shape = tuple(len(values) for values in whole.axes.values())

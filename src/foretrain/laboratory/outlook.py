@@ -14,6 +14,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.place import asking
 from foretrain.plans.plan import Plan, Run, runs, variants
 from foretrain.results.journal import scan
+from foretrain.results.manifest import check_writable, claim_folder
 from foretrain.words import say, span
 
 _CONCLUDE_S = 2.3  # seconds of one core: to import what judges and draws, to judge and to draw what every page shows
@@ -28,7 +29,9 @@ def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
     Cost: that of `foretrain.engine.estimate.estimate`; nothing is trained.
     """
     if folder.exists():
-        plan = home.joined(folder, plan)
+        plan = home.joined(claim_folder(folder), plan)
+    else:
+        check_writable(next(place for place in folder.parents if place.exists()), "out")
     journal = set(scan(folder).identities) if folder.exists() else set()
     wanted = list(runs(plan))
     left = [run for run in wanted if run.identity not in journal]

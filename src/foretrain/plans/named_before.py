@@ -56,13 +56,12 @@ def _files(place: Path) -> Iterator[Path]:
     """
     top, names = place if place.is_dir() else place.parent, 0
     for folder, inner, files in os.walk(top, onerror=_refuse, followlinks=True):
-        # A folder is a package by its name alone.
-        inner[:] = [name for name in inner if name.isidentifier()]
+        inner[:] = [name for name in inner if "." not in name]  # any other name can be imported
         names += len(inner) + len(files)
         if names > _MOST_NAMES:
             raise OSError(f"{top} holds too many files")
         for name in files:
-            if any(name.removesuffix(ending).isidentifier() for ending in _ENDINGS):
+            if any(name.endswith(e) and "." not in name.removesuffix(e) for e in _ENDINGS):
                 yield Path(folder, name)
 
 

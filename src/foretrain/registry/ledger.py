@@ -7,6 +7,7 @@ signed: who computes all of them anew is noticed by a second run alone.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
 def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
-    paths = paths if written else ()
+    paths = paths if os.path.lexists(folder / LEDGER) else ()
     present = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
     if edited := [name for name in present if present[name] != written.get(name, present[name])]:
         text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
@@ -65,7 +66,11 @@ def _lines(folder: Path) -> Iterator[list[str]]:
 
 
 def _text(folder: Path) -> str:
-    return read_file(folder / LEDGER, MOST_TEXT).decode() if (folder / LEDGER).exists() else ""
+    path = folder / LEDGER
+    try:
+        return read_file(path, MOST_TEXT).decode() if os.path.lexists(path) else ""
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} is no ledger: {error}. Try git checkout.") from None
 
 
 def _name(path: Path) -> str:

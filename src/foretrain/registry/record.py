@@ -101,7 +101,7 @@ def read(path: Path) -> Record:
     """Read a record; raises `StoreError` where the file is none."""
     try:
         return _parsed(read_file(path, MOST_TEXT).decode(), path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
 

@@ -30,9 +30,7 @@ from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
 
 BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
-_NUMBER = re.compile(
-    r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)"
-)
+_VALUE = re.compile(r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
 _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 
 
@@ -71,7 +69,7 @@ def rendered(text: str, records: Sequence[Record]) -> str:
     def number(match: re.Match) -> str:
         return _in_form(match[1], match[2], _value(match[4], records)) + match[3]
 
-    return _NUMBER.sub(number, BLOCK.sub(block, text))
+    return _VALUE.sub(number, BLOCK.sub(block, text))
 
 
 def markdown_table(record: Record) -> str:

@@ -100,7 +100,7 @@ def answered(weights, width, x):
 
 
 def fitted(x, y, width, random, variance):
-    """Return the fits of Levenberg and Marquardt, best first, with variance/n |w|^2, the unit prior, beside the mean square."""
+    """Return the fits of Levenberg and Marquardt, best first, with variance/n |w|^2, the unit prior, added to the loss."""
     deviation = variance**0.5 * np.eye(width * (INPUTS + 2))
 
     def residuals(w):

@@ -7,7 +7,7 @@ value or an end of the interval of a verdict, and
 - it has three digits or more, and stands on the study's page, or
 - it stands on the study's page before an interval, ".93 (.91 to .97)", whose ends are those of the same verdict.
 
-A number of verdicts stands before a reference on every page, one of seeds or runs on a study's page.
+A number of verdicts stands before a reference on every page, one of seeds, runs or cells on a study's page, in digits or words.
 
 A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
 ``.125<!-- elsewhere -->``. Tables of verdicts are rendered whole; other tables and headings are read as prose.
@@ -27,7 +27,13 @@ _NUMBER = re.compile(
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
-_COUNT = re.compile(rf"{_NUMBER.pattern}\s+(?:(?:more|other)\s+)?(?:seeds?|runs?)\b")
+_WORDS = (
+    "three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty hundred"
+)
+_SPELLED = rf"\b(?i:{_WORDS.replace(' ', '|')})\b(?!<!-- )"
+_COUNT = re.compile(
+    rf"(?:{_NUMBER.pattern}|{_SPELLED})\s+(?:(?:more|other)\s+)?(?:seeds?|runs?|cells)\b"
+)
 _VERDICTS = re.compile(
     rf"{_NUMBER.pattern}\s+(?:(?:of\s+)?(?:verdicts|sentences|claims)\b|(?:hold|fail|are\s+inconclusive)s?\b(?!\s*\())"
 )

@@ -7,7 +7,7 @@ value or an end of the interval of a verdict, and
 - it has three digits or more, and stands on the study's page, or
 - it stands on the study's page before an interval, ".93 (.91 to .97)", whose ends are those of the same verdict.
 
-A number of verdicts stands before a reference on every page, one of seeds, runs or cells on a study's page, in digits or words.
+A number of verdicts stands before a reference on every page, one of seeds, runs or cells on a study's page, in words, too.
 
 A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
 ``.125<!-- elsewhere -->``. Tables of verdicts are rendered whole; other tables and headings are read as prose.

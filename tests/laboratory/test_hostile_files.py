@@ -116,8 +116,7 @@ def test_every_file_that_a_door_opens_may_be_a_pipe_endless_large_or_a_folder(
     monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "probe").mkdir()
     files = opened_by(DOORS, sent, tmp_path / "probe")
-    expected = {"summary.json", "manifest.json", "theory.md", "report.html", "tiny.py"}
-    assert expected <= {*files}
+    assert {"summary.json", "manifest.json", "theory.md", "report.html", "tiny.py"} <= {*files}
     wrong = []
     for file in files:
         for name, make in HOW.items():

@@ -115,8 +115,7 @@ def test_no_text_of_a_folder_steers_a_terminal_or_costs_the_page(hostile, door, 
     assert main(DOORS[door]) == 0
     assert recwarn.list == []
     pages = [page.read_text("utf-8") for page in hostile.parent.rglob("*.html")]
-    output = "".join([*capsys.readouterr(), *pages])
-    assert not ({*bad} - {*"]0;a31mb"}) & {*output}
+    assert not ({*bad} - {*"]0;a31mb"}) & {*"".join([*capsys.readouterr(), *pages])}
 
 
 @pytest.mark.parametrize(
@@ -140,6 +139,11 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
         foretrain.rebuild(tmp_path / "out")
     foretrain.rebuild(tmp_path / "out", tmp_path / "tiny.py")
     foretrain.rebuild(tmp_path / "out")
+    (tmp_path / "out" / "figures").rename(tmp_path / "figures")
+    (tmp_path / "out" / "figures").symlink_to(tmp_path / "figures")
+    with pytest.raises(FolderError, match="figures must be a folder, but is a link"):
+        foretrain.rebuild(tmp_path / "out")
+    (tmp_path / "out" / "figures").unlink()
     known = catalogue.load(tmp_path / "tiny.py")
     assert is_known(known)
     files = (

@@ -41,8 +41,7 @@ def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document(
     assert rows([sample(size=size)])[0].details["Size"] == "at network 3 of the document's 8 values"
     few = size_of(along, {"network": ("a",)}, [{"network": ("a", "b")}])
     assert few == {"network": ("a", "a, b")}
-    other = size_of(along, {"network": ("z",)}, [{"network": networks}])
-    assert other["network"][0] == "z"
+    assert size_of(along, {"network": ("z",)}, [{"network": networks}])["network"][0] == "z"
 
 
 def test_without_a_document_no_size_is_known():

@@ -193,8 +193,7 @@ def test_the_command_prints_who_wins_when_and_how_far_to_trust(files, capsys):
     printed = capsys.readouterr().out
     assert "halves.npz: 2 trained paths in 2 independent groups" in printed
     assert "Residual 0: the reduction is exact for decoupled starts." in printed
-    half = np.log(1e6 - 1) / (2 * 0.5)
-    assert printed.count(f"{half:.4g}") >= 2
+    assert printed.count(f"{np.log(1e6 - 1) / (2 * 0.5):.4g}") >= 2
     assert "learned" in printed
     assert [line.split()[0] for line in printed.splitlines() if line.startswith("  20")] == ["20"]
 

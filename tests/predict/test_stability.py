@@ -119,8 +119,7 @@ def test_without_whitening_the_end_is_named_as_that_of_the_approximation():
 
 @pytest.mark.slow
 def test_a_prompt_shows_a_few_lines_and_print_the_tables():
-    generator = np.random.default_rng(0)
-    many = of(linear(np.eye(40), generator.standard_normal((40, 40)), 40))
+    many = of(linear(np.eye(40), np.random.default_rng(0).standard_normal((40, 40)), 40))
     assert len(repr(many).splitlines()) <= 8
     assert len(repr(many)) < 1000
     assert "Modes: 40 learned" in repr(many)

@@ -67,8 +67,7 @@ def random_trajectory(seed, components=3, targets=2):
     target = rng.standard_normal((2, 4, targets))
     knots = rng.standard_normal((2, 8, 4, components))
     t = np.linspace(0, 7, 300)
-    wander = lambda column: np.interp(t, range(8), column)  # noqa: E731
-    return *np.apply_along_axis(wander, 1, knots), *target
+    return *np.apply_along_axis(lambda column: np.interp(t, range(8), column), 1, knots), *target
 
 
 @pytest.mark.parametrize("seed", range(5))

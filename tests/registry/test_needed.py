@@ -58,5 +58,4 @@ def test_the_folder_that_is_named_must_hold_runs_of_the_study(folder, capsys):
     with pytest.raises(FolderError, match="must hold results of `routing`"):
         needed.lines("routing", folder / "few")
     assert main(["info", "one-mode", "--pilot", str(folder / "few")]) == 0
-    text = "".join(capsys.readouterr().out.split())
-    assert f"by{folder / 'few'}(3seeds)" in text
+    assert f"by{folder / 'few'}(3seeds)" in "".join(capsys.readouterr().out.split())

@@ -122,8 +122,7 @@ def test_an_open_figure_zooms_by_buttons_keys_and_wheel_and_pans_by_dragging(ope
     assert image.rect["width"] == pytest.approx(1.5 * fitted["width"], rel=1e-3)
     browser.switch_to.active_element.send_keys("-")
     assert image.rect["width"] == pytest.approx(fitted["width"], rel=1e-3)
-    wheel = ActionChains(browser).scroll_from_origin(ScrollOrigin.from_element(stage), 0, -400)
-    wheel.perform()
+    ActionChains(browser).scroll_from_origin(ScrollOrigin.from_element(stage), 0, -400).perform()
     assert until(lambda: image_width(browser) > 1.9 * fitted["width"])  # exp(300/400) = 2.1
     before = image.rect
     ActionChains(browser).drag_and_drop_by_offset(stage, 80, 0).perform()

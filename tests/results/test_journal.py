@@ -133,8 +133,7 @@ def test_of_a_torn_segment_only_its_own_runs_are_missing(tmp_path, fraction):
 
 @pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_flipped_bit_is_noticed(tmp_path, stride):
-    writer = Writer(tmp_path, "w")
-    path = writer.append([make_run(0)])
+    path = Writer(tmp_path, "w").append([make_run(0)])
     # Headers, data, the zip directory and the checksum itself.
     for position in [*range(0, path.stat().st_size, stride), -1]:
         flip(path, position)

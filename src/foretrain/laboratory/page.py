@@ -11,6 +11,7 @@ import numpy as np
 from foretrain import figures, references
 from foretrain.claims.claim import HOLDS, Claim
 from foretrain.claims.judge import measured
+from foretrain.errors import FolderError
 from foretrain.figures import curves, pictures
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
@@ -77,16 +78,16 @@ def write_page(
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
     stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
-    for name, drawing in drawn.items():
+    if (target / pictures.FOLDER).is_symlink():
+        raise FolderError(f"{target / pictures.FOLDER} must be a folder, but is a link.")
+    for name, plot in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
-        save = partial(figures.save, {name: drawing}, target / pictures.FOLDER)
+        save = partial(figures.save, {name: plot}, target / pictures.FOLDER)
         paths = guarded(f"figure `{name}`", problems, save, {})
         if name in paths:
             svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
             text = table.read_text(encoding="utf-8") if table.exists() else ""
-            shown.append(
-                PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
-            )
+            shown.append(PageFigure(name, plot.title, plot.caption, svg, text, shows.get(name, ())))
     by_seed: dict[str, list[float]] = {}
     texts, known = [folder / _THEORY], None
     if plan is not None:

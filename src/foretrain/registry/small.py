@@ -15,7 +15,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -28,9 +27,7 @@ from foretrain.results.summary import read_summary
 Checksums = dict[str, dict[str, str]]
 
 # Each small run to its parameters.
-PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("small.toml").read_text("utf-8")
-)
+PRESETS: dict[str, dict] = tomllib.loads(Path(__file__).with_name("small.toml").read_text("utf-8"))
 SEEDS = 3
 _DIGITS = 16
 # All that a record holds of a claim.

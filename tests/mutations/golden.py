@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from mutations.plant import mutations
 
-from foretrain.laboratory.labelled import _over_cells, theory_of
+from foretrain.laboratory.labelled import _in_cells, theory_of
 from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
@@ -33,7 +33,7 @@ def predicted(name: str) -> Grid:
     if not plan.study.predicts:
         return whole
     predict = partial(theory_of, plan.study)
-    return replace(whole, theory=_over_cells(whole, predict, "Predicting", silent))
+    return replace(whole, theory=_in_cells(whole, predict, "Predicting", silent))
 
 
 @cache

@@ -41,9 +41,8 @@ SUMMARY = Summary(
 
 def test_what_is_written_is_read(tmp_path):
     write_summary(tmp_path, SUMMARY)
-    back = read_summary(tmp_path)
     # predicted is nan, which equals nothing, so the texts are compared
-    assert repr(back) == repr(SUMMARY).replace("(0.1, 0.2)", "[0.1, 0.2]")
+    assert repr(read_summary(tmp_path)) == repr(SUMMARY).replace("(0.1, 0.2)", "[0.1, 0.2]")
 
 
 def test_it_is_plain_json_with_infinities_as_null_and_text_as_utf_8_can_hold_it(tmp_path):

@@ -37,8 +37,7 @@ FIGURES = {
     "pair-errors": figure(
         "Errors of untrained pairs by their place in the graph",
         "Mean error of the untrained pairs of each kind in converged runs, median over seeds. Dotted: below it a pair counts "
-        "as generalising. Small weights part the kinds by orders of magnitude, but for pairs across a reflection at H = 2D, "
-        "near 1/(2 D) and above.",
+        "as generalising. Small weights part the kinds by orders of magnitude, but not pairs across a reflection at H = 2D.",
         panel(
             {
                 "within a component": error_of(0),

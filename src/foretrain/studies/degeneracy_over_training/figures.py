@@ -43,7 +43,7 @@ def draw_selection(grid):
     right.set_xticks(range(len(CRITERIA)), CRITERIA, rotation=35, ha="right")
     caption = (
         "Left: every width, one to twelve units, over seeds. Right: how n L/σ² + c ln n ranks widths, c nothing, the "
-        "parameters, or 2 lambda in closed form or measured, at the noise or the spread of four fits; bars: 95% intervals."
+        "parameters, or 2 lambda in closed form or measured; bars are 95% intervals of the mean."
     )
     return finished(figure, "Ranking models", caption, columns=2)
 

@@ -28,15 +28,16 @@ def selection(p, seed):
     """Both families: agreement of every criterion with the loss on fresh data over widths."""
     families = [linear_family(seed), rectified_family(seed)]
     return {
-        "rank_agreement": np.array([agreement(*f[:-1], heldout=f[-1]) for f in families]),
+        "rank_agreement": np.array([agreement(*family[:5]) for family in families]),
         "model_effective": np.array([family[3] for family in families]),
-        "model_heldout": np.array([family[-1] for family in families]),
+        "model_heldout": np.array([family[4] for family in families]),
+        "seed_spread": np.array([family[5] for family in families]),
     }
 
 
-def agreement(losses, *counts, heldout):
+def agreement(losses, parameters, closed, measured, heldout):
     """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2; nan of one that is not known."""
-    rows = losses + np.log(EXAMPLES) * np.array([0 * losses, *counts])
+    rows = losses + np.log(EXAMPLES) * np.array([0 * losses, parameters, closed, measured])
     return [concordance(row, heldout) if np.isfinite(row).all() else np.nan for row in rows]
 
 
@@ -59,7 +60,7 @@ def linear_family(seed):
         closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
         loss = ((y - x @ best.T) ** 2).sum() / NOISE**2
         heldout = ((best - true) ** 2).sum() / NOISE**2 / SIDE + 1
-        rows.append((loss, 2 * SIDE * width, closed, measured, np.nan, heldout))
+        rows.append((loss, 2 * SIDE * width, closed, measured, heldout, np.nan))
     return np.array(rows).T
 
 
@@ -75,11 +76,12 @@ def rectified_family(seed):
     for width in WIDTHS:
         fits = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
         answers = np.array([answered(weights, width, x) for weights in fits])
-        scales = 2 * deviation**2 / EXAMPLES, answers[:, :EXAMPLES].var(0, ddof=1).mean()
-        measured = effective(of_network(built(fits[0], width), x[:EXAMPLES]), scales)
+        scale = 2 * deviation**2 / EXAMPLES
+        measured = effective(of_network(built(fits[0], width), x[:EXAMPLES]), [scale])[0]
+        spread = answers[:, :EXAMPLES].var(0, ddof=1).mean() / scale
         loss = ((y - answers[0, :EXAMPLES]) ** 2).sum() / deviation**2
         heldout = ((truth - answers[0])[EXAMPLES:] ** 2).mean() / deviation**2 + 1
-        rows.append((loss, fits[0].size, np.nan, *measured, heldout))
+        rows.append((loss, fits[0].size, np.nan, measured, heldout, spread))
     return np.array(rows).T
 
 

@@ -16,7 +16,7 @@ MOMENTS = 41  # of training at which a network is looked at, the start among the
 VARIANCE = 0.25  # of every input of a linear network, four items one-hot
 FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which it is judged
 FAMILIES = ("linear", "rectified")
-CRITERIA = ("training loss", "parameters", "closed form", "measured", "between seeds")
+CRITERIA = ("training loss", "parameters", "closed form", "measured")
 declare(
     "moment noise_scale",
     effective_parameters="Sum of h/(h + eps), h the curvatures of the behavioural loss on all routes or fresh data.",
@@ -29,14 +29,12 @@ declare(
     activation_rank="Rank of the activations of the hidden layer of `grokking`, at the scale eps.",
     blocks="Blocks of hidden neurons with equal gates, within eps.",
 )
-declare(
-    "family criterion",
-    rank_agreement="Kendall's tau over widths of a criterion and the loss on fresh data.",
-)
+declare("family criterion", rank_agreement="Kendall's tau over widths with the loss on fresh data.")
 declare(
     "family width",
     model_effective="Effective parameters at noise scale.",
     model_heldout="Loss on fresh data over the noise.",
+    seed_spread="Variance between the answers of four fits over the scale of the noise.",
 )
 
 
@@ -66,9 +64,7 @@ class Parameters:
         minimum=1,
         maximum=6,
     )
-    hidden_width: int = parameter(
-        16, "width of every pathway of linear networks", minimum=4, maximum=64
-    )
+    hidden_width: int = parameter(16, "width of pathways in linear networks", minimum=4, maximum=64)
     init_scale: float = parameter(0.05, "scale of the start of linear networks", above=0, maximum=1)
     shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)
     start: str = parameter(

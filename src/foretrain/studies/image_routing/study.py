@@ -143,8 +143,7 @@ declare(
 )
 declare(
     source="Saxe, Sodhani & Lewallen (2022), eq. 10",
-    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of "
-    "the hidden matrix.",
+    imbalance_drift="Change of what the flow conserves at both hidden layers, over the squared norm of the hidden matrix.",
 )
 
 

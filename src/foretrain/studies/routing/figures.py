@@ -131,8 +131,8 @@ def draw_outputs(grid):
         figure,
         "Output on every route",
         "Answer of the network of the first seed for every item on every route at the end of training, beside what is right, "
-        "which theory says of all routes that chains of trained ones join. Framed routes were trained, the others never "
-        "were." + where,
+        "which theory says of all routes that chains of trained ones join. Framed routes were trained."
+        + where,
     )
 
 

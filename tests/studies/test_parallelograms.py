@@ -44,6 +44,7 @@ def build(
     slow=(LINE, LINE, OTHERS[0]),
     fast=OTHERS,
     plane=0.2,
+    before=-1,
     after=1,
     frequencies=((2,),),
 ):
@@ -51,7 +52,7 @@ def build(
     rqi = SHARE + 0.01 * RANDOM.uniform(-1, 1, (len(SIZES), SEEDS))
     real = SHARE + (1 - SHARE) * np.clip(rqi, 0, 1)
     flat = real[:, :5]
-    gap = after * (flat - flat.mean(1, keepdims=True))  # beside what all seeds have in common
+    gap = flat - flat.mean(1, keepdims=True)  # beside what all seeds have in common
     prediction = flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape)
     angle = 2j * np.pi * np.arange(11) / 11
     circles = [sum(np.exp(nu * angle) for nu in sizes) for sizes in frequencies]
@@ -60,7 +61,7 @@ def build(
         "": network(rqi, predicted, real, ideal=real - above, ideal_rqi=rqi - above_rqi),
         "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
         "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
-        "plane": network(SHARE - gap, prediction, flat, decoder_rqi=SHARE + gap),
+        "plane": network(SHARE + before * gap, prediction, flat, decoder_rqi=SHARE + after * gap),
         "circle": points([np.stack([z.real, z.imag], axis=-1) for z in circles], 40),
     }
     return grid(study.Parameters(), AXES, SEEDS, networks)
@@ -75,13 +76,13 @@ def test_every_sentence_can_hold_and_fail():
         "whole-lattice": {"slow": (LINE,), "fast": (LINE,)},
         "slow-is-better": {"slow": (OTHERS[3], OTHERS[3], OTHERS[0])},
         "too-restrictive": {"plane": -0.1},
-        "after-decoder": {"after": -1},
-        "after-decoder.corrected": {},
+        "after-decoder": {"before": 1, "after": -1},
+        "after-decoder.corrected": [{}, {"before": 1, "after": -1}],
         "circle": {"frequencies": [(1, 2, 3)]},
         "circle.corrected": [{"frequencies": [(1, 2, 3)]}, {"frequencies": [(2,)]}],
     }
     mixed = {"frequencies": [(2,), (1, 2, 3)]}
-    good = {"circle.corrected": mixed, "after-decoder.corrected": {"after": -1}}
+    good = {"circle.corrected": mixed, "after-decoder.corrected": {"before": 1}}
     check("parallelograms", build, spoilt, good, drawn=False)
 
 

@@ -21,17 +21,19 @@ SIDE, RANK = 12, 3  # of the linear map: inputs and outputs, and what there is t
 EXAMPLES, NOISE = 60, 1.0
 INPUTS, UNITS = 3, 3  # of the rectified teacher
 FRESH = 2000
+NOISES = 1.0, 0.1  # of the teacher's deviation, between which the variance of seeds is compared
 STARTS, TRIALS = 4, 80  # of damped Gauss-Newton steps; the best counts
 
 
 def selection(p, seed):
     """Both families: agreement of every criterion with the loss on fresh data over widths."""
     families = [linear_family(seed), rectified_family(seed)]
+    spreads = [np.median(rectified_family(seed, n)[5, WIDTHS.index(UNITS) :]) for n in NOISES]
     return {
         "rank_agreement": np.array([agreement(*family[:5]) for family in families]),
         "model_effective": np.array([family[3] for family in families]),
         "model_heldout": np.array([family[4] for family in families]),
-        "seed_spread": np.array([family[5] for family in families]),
+        "spread_power": np.log(np.divide(*spreads)) / np.log(np.divide(*NOISES)) / 2,
     }
 
 
@@ -64,21 +66,21 @@ def linear_family(seed):
     return np.array(rows).T
 
 
-def rectified_family(seed):
-    """One rectified layer fitted to a rectified teacher of three units with noise of a third of its deviation."""
+def rectified_family(seed, share=1 / 3):
+    """One rectified layer fitted to a rectified teacher of three units with noise of this share of its deviation."""
     random, noise = generator(seed, "teacher"), generator(seed, "noise")
     x = random.standard_normal((EXAMPLES + FRESH, INPUTS))
     first, last = random.standard_normal((UNITS, INPUTS)), random.choice([-1.0, 1.0], UNITS)
     truth = np.maximum(x @ first.T + 0.5 * random.standard_normal(UNITS), 0) @ last
-    deviation = truth.std() / 3
+    deviation = share * truth.std()
     y = truth[:EXAMPLES] + deviation * noise.standard_normal(EXAMPLES)
     rows = []
     for width in WIDTHS:
         fits = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
         answers = np.array([answered(weights, width, x) for weights in fits])
-        scale = 2 * deviation**2 / EXAMPLES
-        measured = effective(of_network(built(fits[0], width), x[:EXAMPLES]), [scale])[0]
-        spread = answers[:, :EXAMPLES].var(0, ddof=1).mean() / scale
+        curvatures = of_network(built(fits[0], width), x[:EXAMPLES])
+        measured = effective(curvatures, [2 * deviation**2 / EXAMPLES])[0]
+        spread = answers[:, :EXAMPLES].var(0, ddof=1).mean()
         loss = ((y - answers[0, :EXAMPLES]) ** 2).sum() / deviation**2
         heldout = ((truth - answers[0])[EXAMPLES:] ** 2).mean() / deviation**2 + 1
         rows.append((loss, fits[0].size, np.nan, measured, heldout, spread))

@@ -34,8 +34,8 @@ declare(
     "family width",
     model_effective="Effective parameters at noise scale.",
     model_heldout="Loss on fresh data over the noise.",
-    seed_spread="Variance between the answers of four fits over the scale of the noise.",
 )
+declare(spread_power="Power of the noise's variance with which the variance between fits grows.")
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,10 @@ class Parameters:
     updates: int = parameter(
         4000, "updates of training; linear networks of one domain take a quarter", minimum=160
     )
-    bits: int = parameter(
-        30, "bits of an input of `grokking`, of which two matter", minimum=3, maximum=100
-    )
+    bits: int = parameter(30, "bits of an input of `grokking`; two matter", minimum=3, maximum=100)
     samples: int = parameter(100, "training examples of `grokking`", minimum=30, maximum=1000)
     neurons: int = parameter(24, "hidden neurons of `grokking`", minimum=2, maximum=200)
-    weight_decay: float = parameter(
-        0.02, "weight decay of `grokking`, added to its gradient", minimum=0
-    )
+    weight_decay: float = parameter(0.02, "weight decay of `grokking`, in its gradient", minimum=0)
     descent_rate: float = parameter(0.1, "learning rate of `grokking`", above=0)
     answers: str = parameter(
         "true",

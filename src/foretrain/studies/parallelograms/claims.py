@@ -38,9 +38,7 @@ def undetermined(c):
     task = operation(c.p)
     least = min(n for n in c.values("training_size") if n > 20 / 55 * len(task.samples))
     share = fraction(ideal(task, training_sets(task, least, 200, np.random.default_rng(0)))).mean()
-    return (
-        "" if share > 0.9 else f"{least} samples leave {1 - share:.0%} of the parallelograms open"
-    )
+    return "" if share > 0.9 else f"{least} samples leave {1 - share:.0%} of parallelograms open"
 
 
 def four(c, network):

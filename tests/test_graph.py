@@ -57,8 +57,7 @@ def test_paths_are_those_of_networkx_and_are_counted_without_listing(graph):
 
 @given(acyclic_graphs())
 def test_every_node_is_input_hidden_or_output_and_sources_come_first(graph):
-    kinds = [*graph.inputs, *graph.hidden, *graph.outputs]
-    assert sorted(kinds) == sorted(graph.width)
+    assert sorted([*graph.inputs, *graph.hidden, *graph.outputs]) == sorted(graph.width)
     place = {name: index for index, name in enumerate(graph.order)}
     assert all(place[edge.source] < place[edge.target] for edge in graph.edges)
 

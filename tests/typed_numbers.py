@@ -20,15 +20,18 @@ from collections.abc import Iterator, Sequence
 from foretrain.registry.record import Record
 from foretrain.registry.render import BLOCK
 
-# Code, mathematics and targets of links are no prose.
-_NO_PROSE = re.compile(r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)]*\)", re.M | re.DOTALL)
+# Code, mathematics, texts of images and targets of links are no prose.
+_NO_PROSE = re.compile(
+    r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|!\[[^\]]*\]|\]\([^)]*\)", re.M | re.DOTALL
+)
 _NUMBER = re.compile(
     r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)((?:\s?%|\s?percent)?)(?!\w|\.\d|[\d%]*<!-- )"
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
 _WORDS = (
-    "three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty hundred"
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen twenty thirty forty "
+    "fifty sixty hundred"
 )
 _SPELLED = rf"\b(?i:{_WORDS.replace(' ', '|')})\b(?!<!-- )"
 _COUNT = re.compile(
@@ -60,7 +63,7 @@ def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[st
 
 
 def counted(text: str, study: str) -> list[str]:
-    """Return each number of verdicts, and on a study's page of seeds and runs, that stands before no reference."""
+    """Return each number of verdicts, and on a study's page of seeds, runs and cells, that stands before no reference."""
     patterns = [_VERDICTS, *([_COUNT] if study else [])]
     return [result[0] for pattern in patterns for result in pattern.finditer(_prose(text))]
 

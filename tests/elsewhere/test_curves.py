@@ -164,7 +164,7 @@ def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
         compare_curves(curve, tmp_path)
     at, odd = (
         '{"steps": [0, 1], "losses": ',
-        ('{"a": "x"}}', '{"a": [[1], [1, 2]]}}', '{"a": [1]}}'),
+        ('{"a": "x"}}', '{"a": [[1], [1, 2]]}}', '{"a": [1]}}', "{}}"),
     )
     for text in ("[" * 200_000, '{"steps": "a", "losses": {"a": [1]}}', *(at + end for end in odd)):
         (tmp_path / "prediction.json").write_text(text)

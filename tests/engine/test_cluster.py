@@ -123,6 +123,7 @@ def test_an_address_that_does_not_answer_or_speaks_no_dask_is_named(stranger, ad
     assert len(str(caught.value).splitlines()) == 1
     assert threading.active_count() <= threads
     assert capfd.readouterr() == ("", "")
+    assert main(["run", "one-mode", "--explain", f"--scheduler={address}"]) == 2
 
 
 @pytest.mark.filterwarnings("ignore")

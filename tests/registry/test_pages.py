@@ -49,6 +49,9 @@ def test_a_measured_number_in_prose_stands_before_its_reference(page):
 def test_a_number_of_verdicts_seeds_or_runs_stands_before_its_reference(page):
     study = page.stem if page.parent.name == "studies" else ""
     assert counted(page.read_text("utf-8"), study) == []
+    assert counted(
+        "Over ten seeds, in two more cells; of 5<!-- x/*:seeds --> seeds none.", "x"
+    ) == ["ten seeds", "two more cells"]
 
 
 def test_a_verdict_beside_the_name_of_its_sentence_is_that_of_a_record():

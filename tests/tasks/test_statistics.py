@@ -39,8 +39,7 @@ def test_every_correlation_is_the_average_over_examples():
                 expected = (product[:, None] * inputs[other.source]).T @ inputs[path.source]
                 result = statistics.sigma_x(j, p)
                 np.testing.assert_allclose(result, expected / 30, rtol=1e-12, atol=1e-14)
-        active = statistics.active[statistics.bundle_of[p]]
-        assert active == np.count_nonzero(gate[p]) / 30
+        assert statistics.active[statistics.bundle_of[p]] == np.count_nonzero(gate[p]) / 30
     for name, array in targets.items():
         assert statistics.target_power[name] == pytest.approx(np.sum(array**2) / 30, rel=1e-13)
 

@@ -44,8 +44,7 @@ def gated() -> GatedData:
 
 
 def start(data, scale=0.1, seed=0):
-    generator = np.random.default_rng(seed)
-    return initial_weights(data.graph, generator, law="normal", init_scale=scale)
+    return initial_weights(data.graph, np.random.default_rng(seed), law="normal", init_scale=scale)
 
 
 def curve(flow, times):

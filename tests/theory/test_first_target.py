@@ -19,8 +19,7 @@ def test_from_tiny_starts_the_growing_overlap_decides(seed):
         )
     # Still tiny (1e-7 e^12 is below .02), and the overlaps have kept the order they had.
     assert max(np.abs(x).max(), np.abs(y).max()) < 0.1
-    aligned = np.abs((a.T @ x) * (b.T @ y))
-    np.testing.assert_array_equal(aligned.argmax(0), predicted)
+    np.testing.assert_array_equal(np.abs((a.T @ x) * (b.T @ y)).argmax(0), predicted)
 
 
 def test_a_component_of_a_random_mixture_is_close_to_a_target_as_often_as_the_formula_says():

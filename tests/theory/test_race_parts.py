@@ -54,8 +54,7 @@ def test_equal_maps_have_one_part_which_is_the_race():
     parts, result = of_maps(np.ones((7, 7))), race(outputs=7)
     np.testing.assert_allclose(parts.gain[:, 0], result.gain, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(parts.gain[:, 1:], 0, atol=1e-12)
-    length = np.sqrt(parts.power.sum(1) / 7)
-    np.testing.assert_allclose(length, result.outer, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(parts.power.sum(1) / 7), result.outer, rtol=1e-6)
     expected = race_loss(result.gain, S, D, 0.0)
     np.testing.assert_allclose(
         parts_loss(parts, np.ones((7, 7)), S, D), expected, rtol=1e-6, atol=1e-9

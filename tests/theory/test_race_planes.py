@@ -38,8 +38,7 @@ def network(outputs):
         ahead, back = n @ b, n.T @ c
         error = np.diag(S) - np.einsum("jha,ihb->ijab", c, ahead) * D
         error *= pairs[:, :, None, None] / pairs.sum()
-        driven = np.einsum("jha,ijab->ihb", c, error)
-        inner = np.einsum("ihb,ikb->hk", driven, b)
+        inner = np.einsum("ihb,ikb->hk", np.einsum("jha,ijab->ihb", c, error), b)
         first = np.einsum("jha,ijab->ihb", back, error)
         return first, inner, np.einsum("ihb,ijab->jha", ahead, error)
 

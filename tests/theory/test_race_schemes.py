@@ -21,8 +21,7 @@ S, D = 3.4, 0.25
 @pytest.mark.parametrize("start", [(0.3, 0.3), (0.3, -0.2), (0.1, 0.9), (0.2, 0.0)])
 @pytest.mark.parametrize("ratio", [0.25, 1.0, 3.0])
 def test_gain_solves_the_reduction_on_its_own_clock(start, ratio):
-    factors = RaceFactors(0.1, 0.1 * ratio)
-    scheme = decoupled_scheme(start, factors)
+    scheme = decoupled_scheme(start, RaceFactors(0.1, 0.1 * ratio))
     end = 0.9 * min(scheme.pole, 40.0)
     right = lambda _, b: [0.1 * b[1] * b[0], 0.1 * ratio * b[0] ** 2]  # noqa: E731
     solution = solve_ivp(right, (0, end), start, rtol=1e-11, atol=1e-13, dense_output=True)

@@ -13,8 +13,7 @@ from foretrain.theory.factorization.rank_one_plateau import (
 
 def draw(seed, dimension=100, init_scale=1.0):
     """x, y, a, b: a Gaussian start and a target on the unit sphere."""
-    rng = np.random.default_rng(seed)
-    x, y, a, b = rng.standard_normal((4, dimension))
+    x, y, a, b = np.random.default_rng(seed).standard_normal((4, dimension))
     scale = init_scale / np.sqrt(dimension)
     return x * scale, y * scale, a / np.linalg.norm(a), b / np.linalg.norm(b)
 

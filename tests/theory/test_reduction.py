@@ -136,8 +136,7 @@ def test_on_any_graph_the_full_network_moves_as_the_reduction_says(seed):
     for edge, matrix in full.items():
         # Frames are exact to rounding, up to 1e-8 (the default tolerance) where values happen to be close.
         np.testing.assert_allclose(reduced[edge], -matrix, rtol=0, atol=1e-8 * scale)
-    power = mean_loss(data, weights)
-    assert loss(state, reduction) == pytest.approx(power, rel=1e-8, abs=1e-12)
+    assert loss(state, reduction) == pytest.approx(mean_loss(data, weights), rel=1e-8, abs=1e-12)
 
 
 def test_the_coefficient_of_an_edge_is_the_share_of_examples_that_train_it():

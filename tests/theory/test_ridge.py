@@ -41,8 +41,7 @@ def test_the_closed_form_is_descent_step_by_step(n, decay, noise):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, noise):
-    options = drawn(15, 20, init_scale=20.0, noise=noise, seed=seed)
-    run = descent(*options, 0.006, 0.1)
+    run = descent(*drawn(15, 20, init_scale=20.0, noise=noise, seed=seed), 0.006, 0.1)
     assert (np.abs(run.factor) <= 1).all()
     for threshold in (0.35, 0.5, 0.8):
         result = run.first_steps((0.01, threshold), 30_000)[1]

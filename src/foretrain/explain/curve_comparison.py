@@ -111,7 +111,7 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], i
     try:
         record = json.loads(read_file(path, MOST_TEXT))
         at, losses, size = record.get("steps"), record.get("losses"), record.get("epoch_steps")
-        if losses is None:
+        if not losses:
             if learning_rate is None:
                 got = "is not given, and the prediction's time is step x rate"
                 raise argument_error("learning_rate", "be that of the measured runs", got)
@@ -122,8 +122,8 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], i
             if "trained" in record:
                 losses["networks trained beside it"] = record["trained"]["loss"]
         at = np.ravel(at) + 0  # numbers alone
-        rows = {n[:80]: np.array(rows, float).reshape(-1, at.size) for n, rows in losses.items()}
-        return at, rows, size
+        rows = {n: np.array(r, float) for n, r in losses.items()}
+        return at, {n: r.reshape(len(np.atleast_2d(r)), at.size) for n, r in rows.items()}, size
     except ArgumentError:
         raise
     except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:

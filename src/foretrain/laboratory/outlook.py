@@ -24,7 +24,7 @@ _FIGURE_S = 0.25  # seconds of a figure of the study's own
 def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
     """A sweep in words: axes, networks, runs, those found done, programs to compile, steps, seconds, memory.
 
-    The folder of its results need not be there, and `workers` are those that the user asks for.
+    The folder of its results need not be there; what a run refuses is refused here, too. `workers` are those asked for.
 
     Cost: that of `foretrain.engine.estimate.estimate`; nothing is trained.
     """

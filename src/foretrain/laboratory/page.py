@@ -11,7 +11,6 @@ import numpy as np
 from foretrain import figures, references
 from foretrain.claims.claim import HOLDS, Claim
 from foretrain.claims.judge import measured
-from foretrain.errors import FolderError
 from foretrain.figures import curves, pictures
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
@@ -78,8 +77,6 @@ def write_page(
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
     stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
-    if (target / pictures.FOLDER).is_symlink():
-        raise FolderError(f"{target / pictures.FOLDER} must be a folder, but is a link.")
     for name, plot in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         save = partial(figures.save, {name: plot}, target / pictures.FOLDER)

@@ -18,7 +18,7 @@ from foretrain.plans.study import Study
 from foretrain.provenance.reading import blocks
 
 _ENDINGS = all_suffixes()
-_MOST_NAMES = 20_000  # of files and folders, which are looked through in a fraction of a second
+_MOST_NAMES = 200_000  # of files and folders, which are looked through in a second
 
 
 def remember(study: Study) -> None:

@@ -43,7 +43,7 @@ def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
         raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
     if new := present.keys() - written:
         text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
-        raise StoreError(f"{text} Try foretrain registry seal.")
+        raise StoreError(f"{text} Try {'foretrain registry seal' if written else 'git checkout'}.")
 
 
 def unmatched(folder: Path) -> tuple[list[Path], list[str]]:

@@ -106,6 +106,8 @@ def check_writable(folder: Path, name: str) -> None:
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".claim-", suffix=".tmp"):
             os.listdir(folder)
+        if (folder / "figures").is_symlink():  # whoever made it says where pictures are written
+            raise OSError(0, "its `figures` is a link")
     except OSError as error:
         raise FolderError(
             f"Argument `{name}` must be a folder that can be written to, but {folder} is not: {error.strerror or error}."

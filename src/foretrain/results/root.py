@@ -145,8 +145,7 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
 def warnings(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
     """Return the lines to print before a folder is shown: its `doubts`, and that it has no root where it has none."""
     lines = doubts(folder, stored)
-    doubt = "carries no root: nothing tells whether it was changed by hand."
-    none = f"{folder} {doubt} foretrain report gives it one."
+    none = f"{folder} carries no root: nothing tells whether it was changed by hand. foretrain report gives it one."
     return lines if root_of(folder) else [*lines, none]
 
 

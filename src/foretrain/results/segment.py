@@ -218,8 +218,7 @@ def runs_of(segment: Segment) -> Iterator[FinishedRun]:
     steps = np.split(segment.steps, np.cumsum(segment.observations)[:-1])
     values = {kind: [{} for _ in segment.identities] for kind in _KINDS}
     for column in segment.columns:
-        ends = np.cumsum(column.shapes.prod(axis=1, dtype=np.int64))
-        parts = np.split(column.values, ends[:-1])
+        parts = np.split(column.values, np.cumsum(column.shapes.prod(axis=1, dtype=np.int64))[:-1])
         for number, shape, part in zip(column.runs, column.shapes, parts, strict=True):
             values[column.kind][number][column.name] = part.reshape(shape)
     for number, identity in enumerate(segment.identities):

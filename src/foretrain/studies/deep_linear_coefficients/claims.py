@@ -50,7 +50,7 @@ def logarithms(c):
 def least(c):
     """Return the least that (missing at the largest beta)/(at the smallest) can be, times the ratio of logarithms.
 
-    At the largest beta two layers at zero miss what one determinant says, others 0 or more; at the smallest a tenth at most.
+    At the largest beta two layers at zero miss what one determinant says, others 0 or more; at the smallest all miss <= .1.
     """
     _, last, ratio = logarithms(c)
     limits = {name: deep_linear(*parsed(name)).coefficient for name in c.values("network")}

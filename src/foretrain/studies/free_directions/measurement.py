@@ -48,7 +48,7 @@ def drawn(random, widths, activation, bias):
 def planted(random, spans, sizes, samples, flipped=0.0, activation="relu"):
     """One hidden layer in which block a has `sizes[a]` neurons that span `spans[a]` dimensions and share their gates.
 
-    A block reads inputs of its own, of one random sign, with positive weights; a share of each has the other sign.
+    A block reads inputs of its own, of one random sign, with positive weights; on a share of examples each is negated.
     """
     x, first = [], []
     for span, many in zip(spans, sizes, strict=True):

@@ -19,7 +19,7 @@ def below_full(c, name):
 FIGURES = {
     "optimizers": figure(
         "Loss while learning",
-        "Training loss over that of the zero matrix, for every rank; dashed, for descent, that which sixty starts predict.",
+        "Training loss over that of the zero matrix, for every rank; dashed, for descent, what sixty starts predict.",
         panel(lambda c: c.relative_loss, by="rank", across="optimizer", **LOSS, **FLOW),
         columns=2,
         height=7,

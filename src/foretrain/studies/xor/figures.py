@@ -103,6 +103,6 @@ FIGURES = {
         "gating_consistent",
         lambda share: share > 0,
         "All 15 ways to divide the four examples, 1 (+1, +1), 2 (+1, −1), 3 (−1, +1) and 4 (−1, −1), among linear pathways "
-        "(a bar separates pathways). Green: self-consistent, ReLU units along the weights that are learned have these gates.",
+        "(a bar separates pathways). Green: self-consistent: ReLU units along the weights that are learned have these gates.",
     ),
 }

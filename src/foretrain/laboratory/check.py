@@ -96,8 +96,9 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     for name, array in arrays.items():
         sizes |= attempt("first run", partial(_holds, name, array)) or {}
         observed[name] = array.shape
-    stored = lambda: by_step(arrays, positions("step"), study.stored_steps(p))[0]  # noqa: E731
-    step = attempt("first run", stored)
+    step = attempt(
+        "first run", lambda: by_step(arrays, positions("step"), study.stored_steps(p))[0]
+    )
     attempt("estimate", lambda: study.estimate(p))
     attempt("labels", lambda: _labelled(study, p, sizes, step))
     sentences = attempt("sentences", lambda: study.sentences) or ()

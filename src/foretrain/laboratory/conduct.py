@@ -236,7 +236,8 @@ def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tu
     failed = _failed(journal) & other.keys()
     if not (left := {id: maker for id, maker in other.items() if id not in failed}):
         return failed, ""
-    what = f"{len(left)} runs made by other code ({', '.join(sorted({maker or 'unknown' for maker in left.values()}))})"
+    codes = ", ".join(sorted({maker or "unknown" for maker in left.values()}))
+    what = f"{len(left)} runs made by other code ({codes})"
     if options.retrain:
         return failed | left.keys(), f"{what} were trained again by {code}."
     if options.keep:

@@ -46,7 +46,7 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(finished, 
     one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
     more = ["run", str(moved), *RUN, "--seeds", "3", "--out", str(out)]
     assert main(more) == 2
-    one_line(capsys.readouterr().err, (f"foretrain report with this folder and --study {moved}"))
+    one_line(capsys.readouterr().err, f"foretrain report with this folder and --study {moved}")
     assert main(["report", str(out), "--study", str(moved)]) == 0
     assert f"remembers that its study is at {moved}.\n" in capsys.readouterr().err
     assert main(["report", str(out)]) == 0

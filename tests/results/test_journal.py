@@ -146,11 +146,12 @@ def test_a_foreign_file_is_listed_and_does_no_harm(tmp_path):
     Writer(tmp_path, "w").append([make_run(0)])
     np.savez(tmp_path / "journal" / "mine.npz", weights=np.zeros(3))
     (tmp_path / "journal" / "empty.npz").touch()
+    os.truncate(Writer(tmp_path, "endless").append([make_run(1)]), 2**42)  # takes no space
     (tmp_path / "journal" / "folder.npz").mkdir()
     (tmp_path / "journal" / "notes.txt").write_text("not looked at")
     result = scan(tmp_path)
     assert result.identities == [f"{0:032x}"]
-    assert set(result.damaged) == {"mine.npz", "empty.npz", "folder.npz"}
+    assert set(result.damaged) == {"mine.npz", "empty.npz", "endless-00000001.npz", "folder.npz"}
 
 
 def test_left_overs_of_a_killed_writer_are_not_read_and_are_removed_by_the_next(tmp_path):

@@ -126,9 +126,7 @@ def manifest(content: bytes, path: object) -> Manifest:
     if plan is not None:
         total = math.prod(len(values) for values in plan["axes"].values()) * plan["seeds"]
         if total > MOST_RUNS:
-            raise StoreError(
-                f"{path} is not a manifest of foretrain: its plan has {total:.3g} runs."
-            )
+            raise StoreError(f"{path} is not a manifest of foretrain: it plans {total:.3g} runs.")
     return entries
 
 

@@ -32,6 +32,7 @@ from foretrain.results.segment import (
 
 FOLDER = "journal"
 _LARGE = 2**26  # bytes of a segment that is checked before it is in memory
+_MOST = 2**36  # bytes of a segment: to check one of 8 TB of nothing would take hours
 # A segment that another process has just replaced, or what no segment is, such as a folder or a pipe.
 _NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP}
 
@@ -207,9 +208,9 @@ def segments(
 
 def _read(path) -> Segment:
     try:
-        if path.stat().st_size > _LARGE:
+        if _LARGE < path.stat().st_size <= _MOST:
             refuse_altered(path)
-        content = read_file(path, None)
+        content = read_file(path, _MOST)
     except OSError as error:
         if error.errno in _NO_SEGMENT:
             raise StoreError(f"Cannot read it: {error.strerror or error}.") from error

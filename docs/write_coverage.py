@@ -19,8 +19,10 @@ KINDS = (*SIZES, "other", "derived", "setting", "page only", "not done")
 def written(text: str) -> str:
     """Return the page as the registry has it."""
     whole: dict[tuple[str, str], bool] = {}  # by study and id: is a verdict at the document's size?
+    sizes: set[tuple[str, str, str]] = set()
     for record in records(PAGE.parents[1] / "registry"):
         for row in rows(record.claims):
+            sizes.add((record.study, row.id, record.size))
             whole[record.study, row.id] = whole.get((record.study, row.id), False) or not row.at
     lines, counts, document = text.splitlines(), dict[str, Counter[str]](), ""
     for at, line in enumerate(lines):
@@ -28,8 +30,11 @@ def written(text: str) -> str:
         *cells, size = line.strip("| ").split(" | ")
         if len(cells) == 3 and size != "size":
             judged = re.findall(r"\(studies/([\w-]+)\.md\)([^\[]*)", cells[2])
+            own = re.search("preset `(.+?)`", size)  # of this figure alone
             whole_size = [
-                whole[study, id] for study, ids in judged for id in re.findall("`(.+?)`", ids)
+                (study, id, own[1]) in sizes if own else whole[study, id]
+                for study, ids in judged
+                for id in re.findall("`(.+?)`", ids)
             ]
             if size.startswith(SIZES):
                 size = SIZES[2 - any(whole_size) - all(whole_size)] + "".join(

@@ -65,9 +65,9 @@ def test_quadratic_below_the_fourth_power_of_c_and_quartic_above(c):
         mass = np.exp(-beta * loss)
         text = beta * np.trapezoid(mass * loss, w) / np.trapezoid(mass, w)
         assert item.by_temperature(beta) == pytest.approx(text, rel=1e-6)
-    assert item.by_volume(1e-9 * c**4) == pytest.approx(0.5, abs=1e-8)
-    assert item.by_volume(1e9 * c**4) == pytest.approx(0.25, abs=1e-4)
-    # In the middle at eps = 3/4 c^4: (1 + 4 eps/c^4)^(-1/2) = 1/2.
-    assert item.by_volume(0.75 * c**4) == pytest.approx(0.375)
+    # The edge of the volume is at eps^(1/2)/c where eps is small; in the middle, at 3/4 c^4, (1 + 4 eps/c^4)^(-1/2) = 1/2.
+    assert item.loss(np.array([1e-3 * c])) == pytest.approx(1e-6 * c**4, rel=1e-5)
+    for scale, slope in ((1e-9, 0.5), (0.75, 0.375), (1e18, 0.25)):
+        assert item.by_volume(scale * c**4) == pytest.approx(slope, abs=1e-8)
     assert item.by_temperature(1e9 / c**4) == pytest.approx(0.5, abs=1e-6)
     assert item.by_temperature(1e-9 / c**4) == pytest.approx(0.25, abs=1e-3)

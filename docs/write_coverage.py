@@ -14,6 +14,9 @@ from foretrain.registry.record import records
 PAGE = Path(__file__).parent / "coverage.md"
 SIZES = ("whole", "in part", "smaller")
 KINDS = (*SIZES, "other", "derived", "setting", "page only", "not done")
+ALWAYS_SMALLER = {
+    "image-routing"
+}  # studies of which the preset `paper` is itself less than the document
 
 
 def written(text: str) -> str:
@@ -32,7 +35,8 @@ def written(text: str) -> str:
             judged = re.findall(r"\(studies/([\w-]+)\.md\)([^\[]*)", cells[2])
             own = re.search("preset `(.+?)`", size)  # of this figure alone
             whole_size = [
-                (study, id, own[1]) in sizes if own else whole[study, id]
+                ((study, id, own[1]) in sizes if own else whole[study, id])
+                and study not in ALWAYS_SMALLER
                 for study, ids in judged
                 for id in re.findall("`(.+?)`", ids)
             ]

@@ -7,10 +7,11 @@ value or an end of the interval of a verdict, and
 - it has three digits or more, and stands on the study's page, or
 - it stands on the study's page before an interval, ".93 (.91 to .97)", whose ends are those of the same verdict.
 
-A number of verdicts stands before a reference on every page, one of seeds, runs or cells on a study's page, in words, too.
+A number of verdicts, "n of m" and a percentage stand before a reference on every page, a number of seeds, runs, networks or
+draws and a mean or median on a study's page; in words, too.
 
 A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
-``.125<!-- elsewhere -->``. Tables of verdicts are rendered whole; other tables and headings are read as prose.
+``.125<!-- elsewhere -->``, of "n of m" the first, of a table its first row for all. Tables of verdicts are rendered whole.
 """
 
 import math
@@ -25,35 +26,41 @@ _NO_PROSE = re.compile(
     r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|!\[[^\]]*\]|\]\([^)]*\)", re.M | re.DOTALL
 )
 _NUMBER = re.compile(
-    r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)((?:\s?%|\s?percent)?)(?!\w|\.\d|[\d%]*<!-- )"
+    r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)((?:\s?%|\s?per\s?cent)?)(?!\w|\.\d|[\d%]*<!-- )"
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
+_UNITS = "two|three|four|five|six|seven|eight|nine"
 _WORDS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen twenty thirty forty "
-    "fifty sixty hundred"
+    rf"(?i:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-(?:one|{_UNITS}))?|{_UNITS}|ten|eleven|twelve|"
+    r"thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|hundred|dozen)\b(?!-)"
 )
-_SPELLED = rf"\b(?i:{_WORDS.replace(' ', '|')})\b(?!<!-- )"
+_ANY = rf"(?<!= )(?:{_NUMBER.pattern}|(?<![\w-]){_WORDS}(?!<!-- ))"
 _COUNT = re.compile(
-    rf"(?:{_NUMBER.pattern}|{_SPELLED})\s+(?:(?:more|other)\s+)?(?:seeds?|runs?|cells)\b"
+    rf"{_ANY}\s+(?:(?:more|other|fresh|further)\s+)?(?:seeds?|runs?|cells|networks|trainings|starts|draws)\b"
+    rf"|\b(?:means?|medians?)\s+of\s+{_NUMBER.pattern}"
 )
 _VERDICTS = re.compile(
-    rf"{_NUMBER.pattern}\s+(?:(?:of\s+)?(?:verdicts|sentences|claims)\b|(?:hold|fail|are\s+inconclusive)s?\b(?!\s*\())"
+    rf"{_NUMBER.pattern}\s+(?:of\s+)?(?:verdicts|sentences|claims)\b|(?<!of ){_ANY}\s+(?:(?:verdicts|sentences|claims)\s+)?"
+    r"(?:holds?|held|fail(?:s|ed)?|(?:are|were)\s+inconclusive)\b(?![\s-]*(?:\(|out))"
+)
+_SHARE = re.compile(  # but of parts of a setting
+    rf"{_ANY}\s+of\s+(?:the\s+)?(?:[\d.,]*\d\b|{_WORDS})(?!\s+(?:directions|numbers|outputs|products|samples|scales|sums)\b)"
 )
 _PERCENT = re.compile(rf"(?:{_NUMBER.pattern})(?<=[%t])(?!\s+intervals?\b)")
+_MARKED = re.compile(r"(?<=\n\n)\|[^\n]*<!-- elsewhere -->[^\n]*(?:\n\|[^\n]*)*")  # tables
 _ROUND = 1 + 1e-9  # a value in the middle between two texts may be written as either
 
 
 def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[str, str]]:
     """Yield each number of a page, of a study or of "", that must stand before a reference, with one that it may have."""
-    own = [item for item in records if item.study == study]
+    everywhere = [*_values([item for item in records if item.study == study], None)]
     whole = _NO_PROSE.sub(" ", BLOCK.sub(" ", text))
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:- |\* |\d+\. ))", whole):
         named = {(name or study, id) for name, id in _NAME.findall(paragraph)}
         neighbour = [*_values(records, named)]
-        everywhere = [*_values(own, None)]
         prose = re.sub(r"`[^`\n]*`", " ", paragraph)
-        yield from _intervals(prose, own)
+        yield from _intervals(prose, everywhere)
         for number, percent in _NUMBER.findall(prose):
             known = everywhere if _digits(number) > 2 else []
             for reference, value in (*neighbour, *known) if _digits(number) > 1 else ():
@@ -63,24 +70,15 @@ def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[st
 
 
 def counted(text: str, study: str) -> list[str]:
-    """Return each number of verdicts, and on a study's page of seeds, runs and cells, that stands before no reference."""
-    patterns = [_VERDICTS, *([_COUNT] if study else [])]
-    return [result[0] for pattern in patterns for result in pattern.finditer(_prose(text))]
+    """Return each count and percentage of a page, of a study or of "", that stands before no reference."""
+    prose = _MARKED.sub(" ", _NO_PROSE.sub(" ", BLOCK.sub(" ", text)))
+    prose = re.sub(r"`[^`\n]*`", "`", prose)
+    patterns = [_VERDICTS, _SHARE, _PERCENT, *([_COUNT] if study else [])]
+    return [result[0] for pattern in patterns for result in pattern.finditer(prose)]
 
 
-def percentages(text: str) -> list[str]:
-    """Return each percentage outside of tables and headings that stands before no reference, but that of an interval."""
-    prose = re.sub(r"^\s*[|#][^\n]*$", " ", _prose(text), flags=re.M)
-    return [result[0] for result in _PERCENT.finditer(prose)]
-
-
-def _prose(text: str) -> str:
-    return re.sub(r"`[^`\n]*`", "`", _NO_PROSE.sub(" ", BLOCK.sub(" ", text)))
-
-
-def _intervals(prose: str, own: Sequence[Record]) -> Iterator[tuple[str, str]]:
+def _intervals(prose: str, values: list[tuple[str, float]]) -> Iterator[tuple[str, str]]:
     """Yield the numbers that stand before the interval of their verdict."""
-    values = [*_values(own, None)]
     for result in _INTERVAL.finditer(prose):
         numbers, percents = result.groups()[::2], result.groups()[1::2]
         for three in zip(values, values[1:], values[2:], strict=False):

@@ -8,7 +8,8 @@ from made_claims import sample
 from markupsafe import escape
 from small_routing import SMALL_ROUTING as SMALL
 
-from foretrain.cli import main
+from foretrain.cli import _FLAG, _KINDS, main
+from foretrain.commands import ARGUMENTS, COMMANDS
 from foretrain.results.summary import Summary, write_summary
 
 
@@ -70,6 +71,20 @@ def test_unknown_studies_commands_and_options_name_the_nearest(capsys, tmp_path,
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert run(capsys)[0] == 0
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_an_option_whose_value_is_two_hyphens_has_none_for_every_verb(capsys, verb):
+    places = {"study": "one-mode", "action": "list", "shell": "bash"}
+    words = [verb, *(places.get(name, "x") for name in ARGUMENTS[verb] if name[0] != "-")]
+    words += {"export": ["--to=csv"], "explain": ["--steps=1"], "analyze": ["--data=x"]}.get(
+        verb, []
+    )
+    options = [name.split()[-1] for name in ARGUMENTS[verb] if name[0] == "-"]
+    options += {"run": ["--seeds", "--out"], "sweep": ["--out", "--workers"]}.get(verb, [])
+    for option in options:
+        if _KINDS.get(option) is not _FLAG:
+            assert f"`{option}` must have " in refused(capsys, *words, f"{option}=--")
 
 
 def test_options_may_stand_before_the_study(capsys, tmp_path):

@@ -124,10 +124,12 @@ def _parse(argv, options):
         known = nearest(unknown[0], [o for action in verb._actions for o in action.option_strings])
         rule = "have known options" if unknown[0][:1] == "-" else "have an option before a value"
         raise argument_error("command line", rule, f"has `{unknown[0]}`", known)
-    typed = {word.partition("=")[0] for word in argv}
+    typed = dict(word.partition("=")[::2] for word in argv)
+    if empty := [name for name in typed if name[:2] == typed[name] == "--"]:  # which argparse drops
+        raise argument_error(empty[0], "have a value", "has none")
     for action in verb._actions if arguments.name != "sweep" else ():
         words = action.option_strings
-        if words and (arguments.name != "run" or typed & {*words}):
+        if words and (arguments.name != "run" or typed.keys() & {*words}):
             options[action.dest.removeprefix("parameter_")] = words[-1]
     return arguments
 

@@ -64,6 +64,13 @@ def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, ca
     capsys.readouterr()
     assert main(["registry", "list", "roting"]) == 2
     assert "Did you mean `routing`?" in capsys.readouterr().err
+    (tmp_path / "no.md").write_bytes(b"\xff")
+    for name, fault in (("missing.md", "No such file"), ("no.md", "'utf-8' codec can't decode")):
+        assert main(["registry", "render", str(tmp_path / name)]) == 2
+        assert (
+            f"must be a page of text, or a folder of them, but {tmp_path / name} is none: {fault}"
+            in (capsys.readouterr().err)
+        )
 
 
 def test_in_a_folder_without_a_registry_the_one_that_foretrain_carries_is_read_and_never_written(

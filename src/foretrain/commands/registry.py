@@ -4,16 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error
-from foretrain.words import count, duration, laid, print_text, room
+from foretrain.words import complain, count, duration, laid, print_text, room
 
 
-def _records(registry):
-    """Return the records of a registry; of the one that foretrain carries where none was named and none is here."""
+def _records(registry, carried=True):
+    """Return the records of a registry, of foretrain's where none is named and none is here; name those that are gone."""
+    from foretrain.registry.present import gone
     from foretrain.registry.record import FOLDER, records
     from foretrain.registry.sizes import shipped
 
-    known = shipped() if registry == Path(FOLDER) and not registry.is_dir() else []
-    return known or records(registry)
+    carried = carried and registry == Path(FOLDER) and not registry.is_dir()
+    known = (shipped() if carried else []) or records(registry)
+    if lost := gone(registry):
+        complain(
+            f"The ledger of {registry} names what is gone: {', '.join(lost)}. Try git checkout."
+        )
+    return known
 
 
 def _add(arguments):
@@ -30,7 +36,6 @@ def _add(arguments):
 def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
-    from foretrain.registry.ledger import LEDGER, unmatched
     from foretrain.registry.present import changed
     from foretrain.registry.record import find
 
@@ -45,17 +50,16 @@ def _list(arguments):
             counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
-    if arguments.registry.is_dir() and not (arguments.registry / LEDGER).exists():
-        print("There is no ledger: edited records go unnoticed. Try foretrain registry seal.")
-    if lost := unmatched(arguments.registry)[1]:
-        print_text(f"In the ledger, but gone: {', '.join(lost)}.")
 
 
 def _seal(arguments):
-    from foretrain.registry.ledger import seal, unmatched
+    from foretrain.registry.ledger import refuse_unsealed, seal, unmatched
 
+    if not arguments.all:
+        refuse_unsealed(arguments.registry)
     paths, _ = unmatched(arguments.registry)
-    print(f"Written: {seal(arguments.registry, paths)}, {count(len(paths), 'record')} more.")
+    amount = count(len(paths), "record")
+    print_text(f"Written: {seal(arguments.registry, paths)}, {amount} taken on trust.")
 
 
 def _check(arguments):
@@ -63,7 +67,7 @@ def _check(arguments):
     from foretrain.registry.render import stale
     from foretrain.registry.renew import renewable
 
-    chosen = (records if arguments.all or arguments.renew else _records)(arguments.registry)
+    chosen = _records(arguments.registry, carried=not (arguments.all or arguments.renew))
     if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
         chosen = [find(chosen, study, arguments.size or "") for study in studies]
@@ -173,7 +177,8 @@ ARGUMENTS = {
         "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
         "targets": "folders to add; studies to list or check; pages to render",
         "--renew": "run all of it again, and write the record anew if it comes out the same; with --all by small runs alone",
-        "--all": "check every record, of the studies named or of all, whose code has changed, by the small run of its study",
+        "--all": "check every record, of the studies named or of all, whose code has changed, by the small run of its study; "
+        "seal all records on trust where there is no ledger",
         "--size": "name of the size; default that of the preset",
         "--registry": _REGISTRY,
         "--out": "folder for the runs of a check; default none",

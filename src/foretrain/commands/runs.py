@@ -7,7 +7,6 @@ from pathlib import Path
 
 import foretrain
 from foretrain.commands.studies import JSON, STUDY
-from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
 from foretrain.words import complain, outcome, print_folded, print_json, print_text
 
@@ -59,8 +58,6 @@ def typed_values(arguments):
     """Return the parameters of a study that were typed, by name: a value, or a list of several."""
     prefix, words = "parameter_", vars(arguments)
     typed = {n.removeprefix(prefix): words[n] for n in words if n.startswith(prefix)}
-    if empty := [name for name, values in typed.items() if values == []]:  # argparse drops ``--``
-        raise argument_error(empty[0], "have a value", "has none")
     return {n: items if len(items) > 1 else items[0] for n, items in typed.items() if items}
 
 

@@ -160,7 +160,7 @@ def _fields(summary: Summary, problems: list[Problem]) -> dict:
     return {
         **asdict(summary),
         "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
-        "claims": [claim.as_dict() for claim in summary.claims],
+        "claims": summary.claims,
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
         "problems": list(dict.fromkeys([*summary.problems, *(each.line for each in problems)])),
         "citations": entries.split("\n\n") * bool(entries and summary.citations),

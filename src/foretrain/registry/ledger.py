@@ -14,6 +14,7 @@ from pathlib import Path
 from foretrain.errors import StoreError
 from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.results.files import write_atomic
+from foretrain.words import count
 
 LEDGER = "ledger.txt"
 _DIGITS = 32
@@ -33,17 +34,28 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
     return write_atomic(folder / LEDGER, text.encode())
 
 
+def refuse_unsealed(folder: Path) -> None:
+    """Raise `StoreError` where a registry holds records and no line of a ledger: nothing tells whether they were edited."""
+    known = len([*folder.glob("*/*.toml")])
+    if known and next(_lines(folder), None) is None:
+        text = (
+            f"{folder} holds {count(known, 'record')}, but no ledger, so that edits go unnoticed."
+        )
+        how = "foretrain registry seal --all, which takes all of them on trust"
+        raise StoreError(f"{text} Try git checkout, or {how}.")
+
+
 def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
+    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says, or there is none."""
+    refuse_unsealed(folder)
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
-    paths = paths if os.path.lexists(folder / LEDGER) else ()
     present = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
     if edited := [name for name in present if present[name] != written.get(name, present[name])]:
         text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
         raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
     if new := present.keys() - written:
         text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
-        raise StoreError(f"{text} Try {'foretrain registry seal' if written else 'git checkout'}.")
+        raise StoreError(f"{text} Try foretrain registry seal.")
 
 
 def unmatched(folder: Path) -> tuple[list[Path], list[str]]:

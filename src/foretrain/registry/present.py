@@ -7,6 +7,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
 from foretrain.provenance.seal import judge_of
+from foretrain.registry.ledger import unmatched
 from foretrain.registry.record import Record
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -15,10 +16,24 @@ HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
 
 def study_of(name: str) -> Study:
     """Return foretrain's own study of a name, in the catalogue or in ``benchmarks``; raises `ArgumentError` without one."""
-    path = BENCHMARKS / name.replace("-", "_")
-    path = path if path.is_dir() else path.with_suffix(".py")
+    path = _benchmark(name)
     inside = name not in catalogue.names() and path.exists()
     return catalogue.load(path) if inside else catalogue.load_by_name(name)
+
+
+def _benchmark(name: str) -> Path:
+    path = BENCHMARKS / name.replace("-", "_")
+    return path if path.is_dir() else path.with_suffix(".py")
+
+
+def gone(folder: Path) -> list[str]:
+    """Return the records that the ledger of a registry names and that are gone, but those of a study that is gone, too.
+
+    Of such a study there is no code, in the catalogue or in ``benchmarks``, and no record: it was taken out.
+    """
+    names = {name: name.partition("/")[0] for name in unmatched(folder)[1]}
+    here = {*catalogue.names(), *(path.parent.name for path in folder.glob("*/*.toml"))}
+    return [name for name in names if names[name] in here or _benchmark(names[name]).exists()]
 
 
 def plan_of(record: Record) -> Plan:

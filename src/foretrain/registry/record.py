@@ -18,7 +18,7 @@ from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.provenance.reading import MOST_TEXT, read_file
-from foretrain.registry.ledger import LEDGER, refuse_edited, seal
+from foretrain.registry.ledger import refuse_edited, refuse_unsealed, seal
 from foretrain.results import decode
 from foretrain.results.files import write_atomic
 
@@ -88,12 +88,15 @@ def place(folder: Path, study: str, size: str) -> Path:
 
 
 def write(folder: Path, record: Record) -> Path:
-    """Write a record into a registry, in place of the one of that study and size, and into its ledger where it has one."""
+    """Write a record into a registry, in place of the one of that study and size, and into its ledger, begun with the first.
+
+    Raises `StoreError` where there are records and no ledger.
+    """
     path = place(folder, record.study, record.size)
+    refuse_unsealed(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, toml(record).encode())
-    if (folder / LEDGER).exists():
-        seal(folder, [path])
+    seal(folder, [path])
     return path
 
 

@@ -136,7 +136,7 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
                 f"{folder / SUMMARY} says that {says}, which does not follow from the numbers beside it. It is read as "
                 f"{claim.verdict}."
             )
-    both = [[claim.as_dict() for claim in some or ()] for some in (stored, claims)]
+    both = [[decode.entries(claim) for claim in some or ()] for some in (stored, claims)]
     if stored is not None and both[0] != both[1]:
         lines.append(f"{folder / SUMMARY} and {STORE} hold other claims than each other.")
     return lines

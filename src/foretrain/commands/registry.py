@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error
-from foretrain.words import complain, count, duration, laid, print_text, room
+from foretrain.words import complain, count, cut, duration, laid, print_folded, print_text, room
 
 
 def _records(registry, carried=True):
@@ -30,7 +30,7 @@ def _add(arguments):
     for folder in _wanted(arguments, "folders of results"):
         record = measure(Path(folder), arguments.size or "", commit_of_package())
         record = replace(record, small=small_checksums_now(record.study))
-        print(f"Written: {write(arguments.registry, record)}")
+        print_text(f"Written: {write(arguments.registry, record)}")
 
 
 def _list(arguments):
@@ -48,7 +48,8 @@ def _list(arguments):
             facts = (str(record.seeds), duration(record.cost), record.commit, record.renewed)
             judged = [row.verdict for row in rows(record.claims)]
             counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
-            table.append((record.study, record.size, *facts, changed(record), counted))
+            row = record.study, record.size, *facts, changed(record), counted
+            table.append([cut(text) for text in row])
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
 
 
@@ -84,7 +85,8 @@ def _check(arguments):
     places = [page for page in (home / "docs", home / "README.md") if page.exists()]
     pages = stale(places, records(arguments.registry)) if arguments.registry.is_dir() else {}
     for page in pages:
-        print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
+        repair = f"Try foretrain registry render {page}."
+        print_text(f"{page} is not as the registry renders it. {repair}")
     return 0 if agree and not pages else 1
 
 
@@ -104,7 +106,7 @@ def _check_small(registry, records):
                 write(registry, new)
                 lines = [f"renewed {new.renewed}." if new.renewed else "its small run is stored."]
             for line in lines:
-                print(f"[{number}/{len(studies)}] {study}, {record.size}: {line}", flush=True)
+                _tell(record, line, f"[{number}/{len(studies)}] ")
             agree &= _named_changed(new)
     return agree
 
@@ -115,29 +117,32 @@ def _named_changed(record):
 
     if line := changed(record):
         since = f"The code that {line} has changed since {record.commit}"
-        print(f"{record.study}, {record.size}: {since}. Try foretrain registry check --renew.")
+        _tell(record, f"{since}. Try foretrain registry check --renew.")
     return not line
+
+
+def _tell(record, line, number=""):
+    print_folded(f"{number}{record.study}, {record.size}: {line}")
 
 
 def _check_whole(arguments, record):
     """Run a record again; say if it comes out the same."""
     from foretrain.registry.check import compare, run_again
     from foretrain.registry.measure import commit_of_package
-    from foretrain.registry.present import changed
     from foretrain.registry.record import write
     from foretrain.registry.renew import small_checksums_now
 
     commit = commit_of_package() if arguments.renew else ""
-    print(f"{record.study}, {record.size}: running it again, as it took {duration(record.cost)}.")
-    if line := changed(record):
-        print(f"The code that {line} has changed since {record.commit}.")
+    _tell(record, f"running it again, as it took {duration(record.cost)}.")
+    _named_changed(record)
     again = run_again(record, arguments.out)
     agree, lines = compare(record, again)
-    print("\n".join(lines))
+    for line in lines:
+        print_folded(line)
     if arguments.renew and agree:
         cost = min(record.cost, again.cost)  # a machine with other work to do takes longer
         new = replace(again, commit=commit, cost=cost, small=small_checksums_now(record.study))
-        print(f"Written: {write(arguments.registry, new)}")
+        print_text(f"Written: {write(arguments.registry, new)}")
     return agree
 
 
@@ -146,14 +151,14 @@ def _render(arguments):
 
     pages = [Path(page) for page in _wanted(arguments, "pages, or folders of pages")]
     for page in render(pages, _records(arguments.registry)):
-        print(f"Written: {page}")
+        print_text(f"Written: {page}")
 
 
 def _publish(arguments):
     from foretrain.registry.publish import publish
 
     written = publish(_records(arguments.registry), arguments.out or Path("site"))
-    print(f"Page: {written[0]}, with {len(written) - 1} more.")
+    print_text(f"Page: {written[0]}, with {len(written) - 1} more.")
 
 
 def _wanted(arguments, what):

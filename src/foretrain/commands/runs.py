@@ -8,7 +8,7 @@ from pathlib import Path
 import foretrain
 from foretrain.commands.studies import JSON, STUDY
 from foretrain.plans.options import FIELDS, split, words
-from foretrain.words import complain, outcome, print_folded, print_json, print_text
+from foretrain.words import complain, cut, outcome, print_folded, print_json, print_text
 
 _FOLDER = {"folder": "folder of results"}
 _JUDGED = {
@@ -127,12 +127,14 @@ def _show(arguments):
     elif arguments.markdown:
         print_text(claims.to_markdown())
     else:
-        axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
-        print_folded(f"{summary.study}: {summary.summary}")
-        since = summary.created_at.partition("T")[0]
+        axes = "".join(
+            f", {cut(name)} of {len(values)} values" for name, values in summary.axes.items()
+        )
+        study, since = cut(summary.study), cut(summary.created_at.partition("T")[0])
+        print_folded(f"{study}: {summary.summary}")
         facts = [
             ("stored", f"{folder}, {since}" if since else str(folder)),
-            ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
+            ("seeds", f"{summary.seeds}{axes}; preset {cut(summary.preset) or 'unknown'}"),
             ("runs", ", ".join(f"{n} {outcome(name)}" for name, n in summary.runs.items())),
             ("root", root_of(folder)[:32] or "none"),  # so many digits fit into a line
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
@@ -141,7 +143,7 @@ def _show(arguments):
         for name, text in facts:
             print_folded(text, f"  {name:<8}", " " * 10)
         print()
-        claims.show(summary.runs, summary.wall_time_s, summary.study, arguments.verbose)
+        claims.show(summary.runs, summary.wall_time_s, study, arguments.verbose)
     return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
 
 

@@ -74,7 +74,10 @@ COMMANDS = {
     "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
     "new": (_new, "write the smallest study that runs, to start from"),
     "check": (_check, "what a study lacks, before anything is trained"),
-    "cite": (lambda words: print(foretrain.cite(words.study)), "BibTeX of what a study rests on"),
+    "cite": (
+        lambda words: print_text(foretrain.cite(words.study)),
+        "BibTeX of what a study rests on",
+    ),
     "completion": (_completion, "lines for a shell's start file that complete what is typed"),
 }
 ARGUMENTS = {

@@ -16,7 +16,7 @@ from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
-from foretrain.words import count, fold, interval, number
+from foretrain.words import count, cut, fold, interval, number
 
 
 class Info(dict[str, Any]):
@@ -157,4 +157,4 @@ def _details(facts: Info, width: int) -> list[str]:
 
 def _option(name: str, rule: dict[str, Any]) -> str:
     shown = rule["default"] if isinstance(rule["default"], str) else number(rule["default"])
-    return f"--{name.replace('_', '-')} ({shown or 'none'})"
+    return f"--{name.replace('_', '-')} ({cut(shown) or 'none'})"

@@ -28,6 +28,7 @@ from foretrain.errors import ForetrainError, StoreError, argument_error, nearest
 from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
+from foretrain.words import encodable
 
 BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
 _VALUE = re.compile(r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
@@ -84,7 +85,7 @@ def markdown_table(record: Record) -> str:
     known["Commit"] = f"commit {known['Commit']}"
     text = "; ".join(known[label] for label in ("Size", "Seeds", "Device", "Commit", "Cost"))
     head = f"Size `{record.size}`: {text}:\n`{record.command}`"
-    return "\n".join([head, "", table, *(["", *heed] if heed else [])])
+    return encodable("\n".join([head, "", table, *(["", *heed] if heed else [])]), "utf-8")
 
 
 def _value(reference: str, records: Sequence[Record]) -> float:

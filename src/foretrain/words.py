@@ -34,10 +34,8 @@ def number(value, digits: int | None = _DIGITS) -> str:
     """
     if value is None:
         return "undefined"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, str | int):
-        return str(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
     try:
         value = float(value)
     except (TypeError, ValueError):

@@ -134,9 +134,7 @@ def test_no_long_text_of_a_folder_is_printed_whole(hostile, sent, door, long, ca
 
 
 def test_no_word_of_a_study_steers_a_terminal_in_its_help(study, capsys):
-    file = study(
-        '"width", minimum=2', f'"\\x1b]0;a\\x07\\x9b31m\\u202e" + "{"x" * 3000}", minimum=2'
-    )
+    file = study('"width", m', f'"\\x1b]0;a\\x07\\x9b31m\\u202e{"x" * 3000}", m')
     with pytest.raises(SystemExit, match="0"):
         main(["run", str(file), "--help"])
     text = "".join(capsys.readouterr().out.split())

@@ -266,9 +266,7 @@ def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_lo
     assert "cannot look at what was trained" in check(mine)[0]
 
 
-def test_an_infinite_exact_claim_stays_infinite_in_a_folder_and_in_a_record(
-    study, tmp_path, capsys
-):
+def test_an_infinite_exact_claim_stays_so_in_a_folder_and_in_a_record(study, tmp_path, capsys):
     file = str(study('w * (1 - inputs["learning_rate"])', "w * 1e30"))
     assert main(["run", file, *RUN, "--out", str(tmp_path / "out")]) == 3
     capsys.readouterr()

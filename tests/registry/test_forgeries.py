@@ -15,16 +15,10 @@ from foretrain.registry.ledger import LEDGER, refuse_edited, seal, unmatched
 from foretrain.registry.measure import measure
 from foretrain.registry.record import read, records, toml, write
 
-LIST = ["registry", "list", "--registry"]
 # Each edit to the text, the text in its place, and the field that a second run names, on the same machine and with other bits.
 # Elsewhere a number within the interval of the other run is not noticed, nor is an exact one beside the same verdict.
 FORGERIES = {
-    "no verdict": (
-        'verdict = "holds',
-        'reason = "open"\nverdict = "inconclusive',
-        "verdict",
-        "verdict",
-    ),
+    "no verdict": ('verdict = "holds', 'reason="a"\nverdict="inconclusive', "verdict", "verdict"),
     "a number": ("measured = RANDOM", "measured = 0.09", "measured", ""),
     "a number with its interval": (
         "measured = RANDOM\nuncertainty = [",
@@ -98,14 +92,9 @@ def commands(registry, study):
     """The commands that read a registry, each with a page, a site and a study."""
     page = registry.parent / "page.md"
     page.write_text(f"<!-- registry: {study} -->\n<!-- end -->\n", "utf-8")
-    words = f"list,render {page},publish --out {page.with_name('site')},check {study}"
-    for text in words.split(","):
-        yield [
-            *(() if "publish" in text else ["registry"]),
-            *text.split(),
-            *LIST[2:],
-            str(registry),
-        ]
+    site, verb = page.with_name("site"), "registry"
+    words = f"{verb} list,{verb} render {page},publish --out {site},{verb} check {study}"
+    return [[*text.split(), "--registry", str(registry)] for text in words.split(",")]
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda ledger: ledger.write_bytes(b"")])
@@ -116,10 +105,10 @@ def test_records_without_a_ledger_are_refused_until_a_flag_takes_them_on_trust(
     path = write(registry, RECORD)
     spoil(registry / LEDGER)
     path.write_text(path.read_text("utf-8").replace("seeds = 3", "seeds = 99"), "utf-8")
-    sealing = ["registry", "seal", *LIST[2:], str(registry)]
+    sealing = ["registry", "seal", "--registry", str(registry)]
     for command in (*commands(registry, "made-up"), sealing):
         assert main(command) == 2
-        assert "holds 1 record, but no ledger" in capsys.readouterr().err
+        assert "1 in all, have no ledger" in capsys.readouterr().err
     with pytest.raises(StoreError, match="no ledger"):
         write(registry, replace(RECORD, size="paper"))
     assert unmatched(registry)[0] == [path]
@@ -135,10 +124,10 @@ def test_a_record_that_is_gone_is_named_unless_its_study_was_taken_out(tmp_path,
     for name in ("made-up/paper", "one-mode/default", "one-mode/paper"):
         (registry / f"{name}.toml").unlink()
     shutil.rmtree(registry / "taken-out")
-    for command in [*commands(registry, "made-up")][:3]:
+    for command in commands(registry, "made-up")[:3]:
         assert main(command) == 0
         err = capsys.readouterr().err
-        assert "what is gone: made-up/paper, one-mode/default, one-mode/paper. Try git" in err
+        assert "has lost made-up/paper, one-mode/default, one-mode/paper, by its ledger" in err
 
 
 def test_records_are_written_anew_one_by_one_and_two_branches_may_each_add_one(tmp_path):

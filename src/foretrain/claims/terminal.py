@@ -88,11 +88,10 @@ def _row(row, size, width, fit, *remarks):
     return whole
 
 
-def _hung(text, width, fit, rest="", first=None):
+def _hung(text, width, fit, rest="", first=""):
     from rich.text import Text
 
-    text, first = fit(cut(text, SENTENCE)), rest if first is None else first
-    return Text(fold(text, width, first, rest), overflow="fold")
+    return Text(fold(fit(cut(text, SENTENCE)), width, first or rest, rest), overflow="fold")
 
 
 def _details_of(row: Row) -> Iterator[str]:

@@ -127,9 +127,7 @@ def _show(arguments):
     elif arguments.markdown:
         print_text(claims.to_markdown())
     else:
-        axes = "".join(
-            f", {cut(name)} of {len(values)} values" for name, values in summary.axes.items()
-        )
+        axes = "".join(f", {cut(name)} of {len(vs)} values" for name, vs in summary.axes.items())
         study, since = cut(summary.study), cut(summary.created_at.partition("T")[0])
         print_folded(f"{study}: {summary.summary}")
         facts = [

@@ -38,9 +38,7 @@ def info(study: str | Path | Study) -> Info:
     size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
     ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``) and ``figures`` (names of its own).
 
-    Raises:
-        ArgumentError: there is no such study.
-        StudyError: its file cannot be read.
+    Raises `ArgumentError` where there is no such study, `StudyError` where its file cannot be read.
 
     Example:
         >>> import foretrain

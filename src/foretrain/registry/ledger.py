@@ -14,7 +14,6 @@ from pathlib import Path
 from foretrain.errors import StoreError
 from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.results.files import write_atomic
-from foretrain.words import count
 
 LEDGER = "ledger.txt"
 _DIGITS = 32
@@ -34,21 +33,13 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
     return write_atomic(folder / LEDGER, text.encode())
 
 
-def refuse_unsealed(folder: Path) -> None:
-    """Raise `StoreError` where a registry holds records and no line of a ledger: nothing tells whether they were edited."""
-    known = len([*folder.glob("*/*.toml")])
-    if known and next(_lines(folder), None) is None:
-        text = (
-            f"{folder} holds {count(known, 'record')}, but no ledger, so that edits go unnoticed."
-        )
+def refuse_edited(folder: Path, paths: Iterable[Path] = ()) -> None:
+    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says, or records have no ledger."""
+    written = {name: checksum for name, checksum, *_ in _lines(folder)}
+    if not written and (known := len([*folder.glob("*/*.toml")])):
+        text = f"The records of {folder}, {known} in all, have no ledger: edits go unnoticed."
         how = "foretrain registry seal --all, which takes all of them on trust"
         raise StoreError(f"{text} Try git checkout, or {how}.")
-
-
-def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says, or there is none."""
-    refuse_unsealed(folder)
-    written = {name: checksum for name, checksum, *_ in _lines(folder)}
     present = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
     if edited := [name for name in present if present[name] != written.get(name, present[name])]:
         text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."

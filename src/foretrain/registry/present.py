@@ -16,24 +16,10 @@ HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
 
 def study_of(name: str) -> Study:
     """Return foretrain's own study of a name, in the catalogue or in ``benchmarks``; raises `ArgumentError` without one."""
-    path = _benchmark(name)
+    path = BENCHMARKS / name.replace("-", "_")
+    path = path if path.is_dir() else path.with_suffix(".py")
     inside = name not in catalogue.names() and path.exists()
     return catalogue.load(path) if inside else catalogue.load_by_name(name)
-
-
-def _benchmark(name: str) -> Path:
-    path = BENCHMARKS / name.replace("-", "_")
-    return path if path.is_dir() else path.with_suffix(".py")
-
-
-def gone(folder: Path) -> list[str]:
-    """Return the records that the ledger of a registry names and that are gone, but those of a study that is gone, too.
-
-    Of such a study there is no code, in the catalogue or in ``benchmarks``, and no record: it was taken out.
-    """
-    names = {name: name.partition("/")[0] for name in unmatched(folder)[1]}
-    here = {*catalogue.names(), *(path.parent.name for path in folder.glob("*/*.toml"))}
-    return [name for name in names if names[name] in here or _benchmark(names[name]).exists()]
 
 
 def plan_of(record: Record) -> Plan:
@@ -50,6 +36,13 @@ def hashes(study: Study) -> dict[str, str]:
     """Return the hashes of code that a record of a study has now: of what makes the runs, predicts and judges."""
     seal = study.seal
     return {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
+
+
+def losses(folder: Path) -> list[str]:
+    """Return the records that a ledger names and that are gone, but of a study without code and records: it was taken out."""
+    here = {*catalogue.names(), *(path.parent.name for path in folder.glob("*/*.toml"))}
+    here |= {path.stem.replace("_", "-") for path in BENCHMARKS.glob("*")}
+    return [name for name in unmatched(folder)[1] if name.partition("/")[0] in here]
 
 
 def changed(record: Record) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.rows import by_rank, markdown, rows
 from foretrain.claims.table import ClaimTable
-from foretrain.errors import ForetrainError, StoreError, argument_error, nearest, path_argument
+from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
 from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
@@ -38,7 +38,7 @@ _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
     """Write the parts of pages, Markdown files and folders of them, that come from the registry; return the changed pages.
 
-    Raises `StoreError` where a page names what the registry does not have, `ArgumentError` where one cannot be read.
+    Raises `StoreError` where a page names what the registry does not have, or cannot be read.
     """
     return [write_atomic(page, text.encode()) for page, text in stale(pages, records).items()]
 
@@ -52,11 +52,8 @@ def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
         try:
             text = page.read_text(encoding="utf-8")
             new = rendered(text, records)
-        except ForetrainError as error:
-            raise StoreError(f"{page}: {error}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            got = f"{page} is none: {getattr(error, 'strerror', error)}"
-            raise argument_error("page", "be a page of text, or a folder of them", got) from None
+        except (ForetrainError, OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{page} cannot be rendered: {error}") from None
         if new != text:
             changed[page] = new
     return changed

@@ -104,8 +104,7 @@ class Answer:
     def text(self, width: float = inf) -> str:
         """Return all of it but the pictures as lines of at most `width` columns."""
         head, doubts = ([cut(line, SENTENCE) for line in some] for some in (self.head, self.doubts))
-        blocks = [head, *(table.lines(width) for table in self.tables)]
-        blocks += [["Trust", *doubts]] if doubts else []
+        blocks = [head, *(t.lines(width) for t in self.tables), ["Trust", *doubts] * bool(doubts)]
         lines = [line for block in blocks if block for line in ("", *block)][1:]
         return "\n".join(fold(line, int(width)) if len(line) > width else line for line in lines)
 

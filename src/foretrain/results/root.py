@@ -95,14 +95,11 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
     content = _read(folder / SUMMARY)
     if ROOT not in content:
         return []
-    names = (
-        [] if digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content) else [SUMMARY]
-    )
-    if not names:
-        stored = checksum(folder) == content.get("store")
-        if whole and stored:
-            stored = checksum(folder, whole=True) == content.get("store_content")
-        names += [] if stored else [STORE]
+    fits = digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content)
+    names = [] if fits else [SUMMARY]
+    kinds = {"store": False, "store_content": True} if whole else {"store": False}
+    if fits and any(checksum(folder, whole=w) != content.get(name) for name, w in kinds.items()):
+        names = [STORE]
     return names + ([] if _holds(content, _read(folder / MANIFEST)) else [MANIFEST])
 
 

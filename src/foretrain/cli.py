@@ -18,7 +18,7 @@ from foretrain import __version__
 from foretrain.commands import ARGUMENTS, COMMANDS
 from foretrain.errors import ArgumentError, ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
-from foretrain.words import complain
+from foretrain.words import SENTENCE, complain, cut, encodable
 
 EPILOG = (
     "Results go to runs/<study>-<hash> or --out; asked for more, foretrain trains what is missing. Code in src/foretrain: "
@@ -124,10 +124,12 @@ def _parse(argv, options):
         known = nearest(unknown[0], [o for action in verb._actions for o in action.option_strings])
         rule = "have known options" if unknown[0][:1] == "-" else "have an option before a value"
         raise argument_error("command line", rule, f"has `{unknown[0]}`", known)
-    typed = {word.partition("=")[0] for word in argv}
+    typed = dict(word.partition("=")[::2] for word in argv)
+    if empty := [name for name in typed if name[:2] == typed[name] == "--"]:  # which argparse drops
+        raise argument_error(empty[0], "have a value", "has none")
     for action in verb._actions if arguments.name != "sweep" else ():
         words = action.option_strings
-        if words and (arguments.name != "run" or typed & {*words}):
+        if words and (arguments.name != "run" or typed.keys() & {*words}):
             options[action.dest.removeprefix("parameter_")] = words[-1]
     return arguments
 
@@ -208,17 +210,19 @@ def _add_parameters(parser, study):
     known = loaded(study, ("study",))
     parameters, kinds = known.Parameters, types(known.Parameters)
     parser._option_string_actions["--preset"].completer = lambda **_: ["quick", *known.presets]
-    group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
+    title = f"parameters of {study} (several values make an axis)"
+    group = parser.add_argument_group(encodable(title, sys.stdout.encoding))
     for name, rule in rules(parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
-        default = parameters.__dataclass_fields__[name].default
+        default = cut(str(parameters.__dataclass_fields__[name].default))
+        words = f"{cut(rule.words + choices, SENTENCE)}; default {default}"
         option = group.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",
             nargs="+",
             type=truth if kinds[name] is bool else kinds[name],
             metavar=kinds[name].__name__,
-            help=f"{rule.words}{choices}; default {default}".replace("%", "%%"),
+            help=encodable(words, sys.stdout.encoding).replace("%", "%%"),
         )
         values = rule.choices or ("true", "false") * (kinds[name] is bool)
         option.completer = lambda values=values, **_: values

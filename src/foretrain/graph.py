@@ -15,10 +15,11 @@ from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 
 from foretrain.errors import ArgumentError, argument_error, integer, nearest
+from foretrain.words import cut
 
 MAX_PATHS = 10_000
 MAX_WIDTH = 10**9
-_LARGEST_FILE, _LONGEST_ITEM = 2**20, 60  # a file of 10,000 paths with long names is half of this
+_LARGEST_FILE = 2**20  # a file of 10,000 paths with long names is half of this
 # Tables within tables are parsed with time and memory that are quadratic in their depth; nothing in a graph is so deep.
 _TOO_DEEP = re.compile(r"\.(?:[^.\n=\[\]{},#]+\.){49}")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+")
@@ -143,7 +144,7 @@ class Graph:
         try:
             return tuple(TopologicalSorter(sources).static_order())
         except CycleError as error:
-            cycle = _short(" > ".join(error.args[1]))
+            cycle = cut(" > ".join(error.args[1]))
             raise argument_error("edges", "form no cycle", f"form {cycle}") from None
 
     @cached_property
@@ -158,7 +159,7 @@ def _check_names(graph: Graph) -> None:
         for item in items:
             if not isinstance(item.name, str) or not _NAME.fullmatch(item.name):
                 rule = "have names of letters, digits, `_`, `-` and `.`"
-                raise argument_error(kind, rule, f"has {_short(repr(item.name))}")
+                raise argument_error(kind, rule, f"has {cut(repr(item.name))}")
             if item.name in kinds:
                 where = f"is used twice, in {kinds[item.name]} and in {kind}"
                 raise argument_error(kind, "have distinct names", f"`{item.name}` {where}")
@@ -169,13 +170,9 @@ def _check_names(graph: Graph) -> None:
 
 def _width(name, value) -> int:
     if isinstance(value, str | bytes | list | tuple | Mapping):
-        raise argument_error(f"nodes.{name}", "be a whole number", f"is {_short(repr(value))}")
+        raise argument_error(f"nodes.{name}", "be a whole number", f"is {cut(repr(value))}")
     integer(f"nodes.{name}", value, maximum=MAX_WIDTH)
     return integer(f"nodes.{name}", value, minimum=1)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_ITEM else f"{text[:_LONGEST_ITEM]}.."
 
 
 def _check_edges(graph: Graph) -> None:
@@ -184,8 +181,8 @@ def _check_edges(graph: Graph) -> None:
     for edge in graph.edges:
         for end in (edge.source, edge.target):
             if not isinstance(end, str) or end not in graph.width:
-                got = f"ends at `{_short(str(end))}`, which is none"
-                repair = nearest(_short(str(end)), list(graph.width)[:100])
+                got = f"ends at `{cut(str(end))}`, which is none"
+                repair = nearest(cut(str(end)), list(graph.width)[:100])
                 raise argument_error(f"edges.{edge.name}", "join two nodes", got, repair)
     joined = {end for edge in graph.edges for end in (edge.source, edge.target)}
     for name in (name for name in graph.width if name not in joined):
@@ -205,20 +202,20 @@ def graph_from_dict(description: Mapping) -> Graph:
         ArgumentError: a table is missing, unknown or malformed, or the graph breaks a rule of `Graph`.
     """
     for key in description.keys() - {"nodes", "edges"}:
-        got = f"has `{_short(str(key))}`"
+        got = f"has `{cut(str(key))}`"
         raise argument_error("graph", "hold tables `nodes` and `edges` only", got, _NONLINEAR)
     for key in ("nodes", "edges"):
         if not isinstance(description.get(key), Mapping):
             raise argument_error("graph", f"hold a table `{key}`", "does not")
     widths = description["nodes"].items()
-    nodes = tuple(Node(name, _width(_short(str(name)), width)) for name, width in widths)
+    nodes = tuple(Node(name, _width(cut(str(name)), width)) for name, width in widths)
     return Graph(nodes, tuple(_edge(name, ends) for name, ends in description["edges"].items()))
 
 
 def _edge(name, ends) -> Edge:
     if not isinstance(ends, list | tuple) or len(ends) != 2:
-        got = f"is {_short(repr(ends))}"
-        raise argument_error(f"edges.{_short(str(name))}", "be [source, target]", got, _NONLINEAR)
+        got = f"is {cut(repr(ends))}"
+        raise argument_error(f"edges.{cut(str(name))}", "be [source, target]", got, _NONLINEAR)
     return Edge(name, *ends)
 
 
@@ -237,19 +234,14 @@ def read_graph(path: str | PathLike) -> Graph:
             raise argument_error("graph", f"be a file of at most {_LARGEST_FILE} bytes", got)
         text = content.decode("utf-8")
         if _TOO_DEEP.search(text):
-            raise argument_error(
-                "graph", "name a TOML file of a graph", f"`{path}` has a key of more than 50 parts"
-            )
+            got = f"`{path}` has a key of more than 50 parts"
+            raise argument_error("graph", "name a TOML file of a graph", got)
         description = tomllib.loads(text)
-    except OSError as error:
-        raise argument_error("graph", "name a TOML file", f"`{path}`: {error.strerror}") from None
-    except RecursionError:
-        got = f"`{path}` is nested too deeply"
-        raise argument_error("graph", "name a TOML file", got) from None
     except ArgumentError:
         raise
-    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
-        reason = str(error).rstrip(".")
+    except (OSError, RecursionError, ValueError) as error:  # a number of thousands of digits, too
+        deep = "it is nested too deeply" if isinstance(error, RecursionError) else ""
+        reason = deep or getattr(error, "strerror", "") or str(error).rstrip(".")
         raise argument_error("graph", "name a TOML file", f"`{path}`: {reason}") from None
     return graph_from_dict(description)
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -15,6 +16,8 @@ from typing import Any
 from foretrain.notebook import is_notebook
 
 _DIGITS, _MOST_DIGITS = 4, 9
+SENTENCE = 1000  # characters of the longest that is printed whole
+_LONG = re.compile(r"(?<!\S)([^\s/]{80})[^\s/]+(?!\S)|(\S{300})\S+")  # words, and paths
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
 
 
@@ -31,10 +34,8 @@ def number(value, digits: int | None = _DIGITS) -> str:
     """
     if value is None:
         return "undefined"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, str | int):
-        return str(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
     try:
         value = float(value)
     except (TypeError, ValueError):
@@ -166,11 +167,18 @@ def animated() -> bool:
 
 def print_text(text: str) -> None:
     """Print a text in characters that standard output has."""
-    print(encodable(text, sys.stdout.encoding))
+    print(encodable(text, sys.stdout.encoding), flush=True)
+
+
+def cut(text: str, most: float = 80) -> str:
+    """A text of somebody else in one line, cut behind so many characters, and each word in it behind 80, a path behind 300."""
+    text = _LONG.sub(r"\1\2...", " ".join(text.splitlines()))
+    return text if len(text) <= most else f"{text[: int(most)]}..."
 
 
 def print_folded(text: str, first: str = "", rest: str = "  ") -> None:
-    """Print a text, in lines that a terminal has room for; a program that reads it gets one line."""
+    """Print a sentence, in lines that a terminal has room for; a program that reads it gets one line."""
+    text = cut(text, SENTENCE)
     print_text(fold(text, columns(), first, rest) if sys.stdout.isatty() else first + text)
 
 
@@ -228,6 +236,7 @@ def say(line: str) -> None:
     stream = sys.stdout if is_notebook() else sys.stderr
     if stream is None or getattr(stream, "closed", False):
         return
+    line = cut(line, math.inf)
     text = fold(line, columns()) if stream.isatty() else line
     print(encodable(text, stream.encoding), file=stream, flush=True)
 

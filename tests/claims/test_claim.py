@@ -1,22 +1,9 @@
-import json
-import math
-
 import pytest
 from made_claims import sample
 
-from foretrain.claims.claim import claim_from_dict, unmet
+from foretrain.claims.claim import unmet
 from foretrain.errors import ArgumentError
 from foretrain.words import cell_label
-
-
-def test_claim_survives_json_with_infinities_cells_and_ends():
-    claim = sample(
-        "a", (1, 2, 3), (-math.inf, 5), cell={"rank": 2}, along={"init_scale": (0.1, 1.0)}
-    )
-    again = claim_from_dict(json.loads(json.dumps(claim.as_dict())))
-    assert math.isnan(again.predicted)
-    for name in ("allowed", "uncertainty", "cell", "along"):
-        assert getattr(again, name) == getattr(claim, name)
 
 
 def test_a_claim_has_one_of_three_ranks():

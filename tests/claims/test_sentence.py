@@ -64,12 +64,8 @@ def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
     larger_first = claim("larger-first", "A.", lambda c: spread(1.0), **options)
     other = larger_first.corrected("B.", inside=(0, 2), why="v")
     assert (other.id, other.corrects) == ("larger-first.corrected", "larger-first")
-    assert (other.statement, other.why, other.note, other.along) == (
-        "B.",
-        "v",
-        "N.",
-        ("init_scale",),
-    )
+    assert (other.statement, other.why, other.note) == ("B.", "v", "N.")
+    assert other.along == ("init_scale",)
     assert judge(larger_first, cell()).verdict == "fails"
     assert judge(other, cell()).verdict == "holds"
     assert math.isnan(other.near)

@@ -118,6 +118,30 @@ def test_no_text_of_a_folder_steers_a_terminal_or_costs_the_page(hostile, door, 
     assert not ({*bad} - {*"]0;a31mb"}) & {*"".join([*capsys.readouterr(), *pages])}
 
 
+@pytest.mark.parametrize("long", ["x" * 3000, "yy " * 1000])
+@pytest.mark.parametrize("door", ["show .", "show . -v --check", "compare ../in/out ."])
+def test_no_long_text_of_a_folder_is_printed_whole(hostile, sent, door, long, capsys):
+    summary = json.loads((hostile / "summary.json").read_text())
+    texts = {name: long for name, value in summary.items() if isinstance(value, str)}
+    texts |= {"config": {"scale": long}, "versions": {"numpy": long, long: "2"}}
+    texts |= {name: [long] for name in ("problems", "remarks", "history")}
+    words = dict.fromkeys(("statement", "reason", "why", "source", "note", "among", "unit"), long)
+    forged(hostile, **texts, claims=[{**claim, **words} for claim in summary["claims"]])
+    main([word.replace("../in", str(sent / "in")) for word in door.split()])
+    lines = "".join(capsys.readouterr()).splitlines()
+    assert max(map(len, lines)) < 1100
+    assert not any("x" * 81 in line for line in lines)
+
+
+def test_no_word_of_a_study_steers_a_terminal_in_its_help(study, capsys):
+    file = study('"width", m', f'"\\x1b]0;a\\x07\\x9b31m\\u202e{"x" * 3000}", m')
+    with pytest.raises(SystemExit, match="0"):
+        main(["run", str(file), "--help"])
+    text = "".join(capsys.readouterr().out.split())
+    assert "\\x1b]0;a\\x07\\x9b31m\\u202e" in text
+    assert "x" * 81 not in text
+
+
 @pytest.mark.parametrize(
     "words",
     "--singular-value=-- --on=nonsense --shard=9/2 --checkpoint-every=inf --out=/etc/passwd "

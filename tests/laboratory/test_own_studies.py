@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_study import DECAY, Decay
+from made_records import RECORD
+from tiny_study import DECAY, RUN, Decay
 
 import foretrain
 from foretrain.cli import main
@@ -17,7 +19,9 @@ from foretrain.errors import ArgumentError, FolderError
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
+from foretrain.registry.record import read, write
 from foretrain.results.journal import scan
+from foretrain.results.summary import read_summary
 from foretrain.study import Program, Run, claim, declare, define, generator
 
 SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
@@ -260,6 +264,19 @@ def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_lo
     assert check(mine) == []
     edited(mine, gap, "lambda cell: (0, cell.fits['rate'])")
     assert "cannot look at what was trained" in check(mine)[0]
+
+
+def test_an_infinite_exact_claim_stays_so_in_a_folder_and_in_a_record(study, tmp_path, capsys):
+    file = str(study('w * (1 - inputs["learning_rate"])', "w * 1e30"))
+    assert main(["run", file, *RUN, "--out", str(tmp_path / "out")]) == 3
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "out"), "--check"]) == 1
+    assert capsys.readouterr().err == "foretrain: 1 claims fail, 1 are inconclusive.\n"
+    claims = read_summary(tmp_path / "out").claims
+    assert (claims[0].measured, claims[0].verdict) == (np.inf, "fails")
+    assert "∞, predicted 0" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    again = read(write(tmp_path / "registry", replace(RECORD, claims=claims)))
+    assert (again.claims[0].measured, again.claims[0].verdict) == (np.inf, "fails")
 
 
 def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):

@@ -7,7 +7,8 @@ from foretrain.plans import catalogue, plan
 from foretrain.plans.card import StudyError
 from foretrain.plans.config import read_sweep
 
-RANGE = "study = 'routing'\n[axes]\ninit_scale = "
+ROUTING = "study = 'routing'\n"
+RANGE = ROUTING + "[axes]\ninit_scale = "
 HUGE = "9" * 400
 
 
@@ -19,28 +20,34 @@ HUGE = "9" * 400
             "`init_scale` must be a list, or {from, to, number, scale}, but has `scael`. Did you mean `scale`?",
         ),
         (
-            "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
+            ROUTING + "[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
             "`init_scale` must stand in one of `[parameters]` and `[axes]`, but stands in both",
         ),
         ("study = 3", "`study` must name a study or the file of one, but is 3"),
         ('study = "a\\nb"', "`study` must name a study"),
+        ("seeds = 2", "must name a `study`"),
+        (ROUTING + "seeds = = 3\n", "line 2"),
+        (ROUTING + "sedes = 2", "Did you mean `seeds`?"),
+        (ROUTING + "[axes]\ninit_scal = [0.1]", "Did you mean `init_scale`?"),
+        (RANGE + "[]", "`init_scale` must have at least one value, but has none"),
+        (RANGE + "[0.1, nan]", "`init_scale` must be finite, but is nan"),
         (
-            "study = 'routing'\nparameters = 3",
-            "`parameters` must be a table, `[parameters]`, but is 3",
+            RANGE + "{from = 0, to = 1, number = 3, scale = 'log'}",
+            "must be greater than 0, but is 0",
         ),
-        ("study = 'routing'\n[axes]\nseeds = [1, 2]", "`seeds` must stand at the top of the file"),
+        (RANGE + "{from = 0.1}", "must be a list, or {from, to, number, scale}"),
+        ("seeds = 10000000\n" + RANGE + "[0.1, 0.2]", "but make 20,000,000. Try --yes."),
+        (ROUTING + "parameters = 3", "`parameters` must be a table, `[parameters]`, but is 3"),
+        (ROUTING + "[axes]\nseeds = [1, 2]", "`seeds` must stand at the top of the file"),
         ("study = 'routing'\r[axes]\r", "`config` must be valid TOML"),
-        (
-            RANGE + "{from = -1.7e308, to = 1.7e308, number = 3}",
-            "`init_scale.from` must be between",
-        ),
-        ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
-        ("study = 'routing'\npreset = 3", "`preset` must be one of"),
-        ("study = 'routing'\nseeds = {a = 1}", "`seeds` must be a whole number"),
-        (f"study = 'routing'\n[parameters]\ninit_scale = {HUGE}", "number of about 400 digits"),
-        (f"study = 'routing'\nseeds = {HUGE}", "but is a whole number of about 400 digits"),
-        (f"study = 'routing'\nseeds = {HUGE * 20}", "`config` must be readable TOML"),
-        (f"study = 'routing'\nseeds = {'[' * 5000}", "`config` must be"),
+        (RANGE + "{from = -1e308, to = 1e308, number = 3}", "`init_scale.from` must be between"),
+        (ROUTING + "out = 3", "`out` must be the name of a folder, but is 3"),
+        (ROUTING + "preset = 3", "`preset` must be one of"),
+        (ROUTING + "seeds = {a = 1}", "`seeds` must be a whole number"),
+        (ROUTING + f"[parameters]\ninit_scale = {HUGE}", "number of about 400 digits"),
+        (ROUTING + f"seeds = {HUGE}", "but is a whole number of about 400 digits"),
+        (ROUTING + f"seeds = {HUGE * 20}", "`config` must be readable TOML"),
+        (ROUTING + f"seeds = {'[' * 5000}", "`config` must be"),
         (
             RANGE + "{from = 0.1, to = 0.5, number = 100000000000}",
             "`init_scale.number` must be between 1 and 10000000, but is 100000000000",
@@ -68,7 +75,8 @@ def test_too_many_runs_are_refused_before_any_cell_is_checked(tmp_path, monkeypa
     config = tmp_path / "sweep.toml"
     third = "{from = 1.0, to = 2.0, number = 1000}"
     config.write_text(
-        f"study = 'routing'\nseeds = 1\n[axes]\ninit_scale = {third}\nlearning_rate = {third}\nloss_tolerance = {third}"
+        ROUTING
+        + f"seeds = 1\n[axes]\ninit_scale = {third}\nlearning_rate = {third}\nloss_tolerance = {third}"
     )
     with pytest.raises(ArgumentError, match=r"at most 10,000,000 runs, but make 1,000,000,000\."):
         read_sweep(config)

@@ -75,10 +75,7 @@ def claims(**changes):
                 "that they are right over all 2 looks.",
             ],
         ),
-        (
-            [look(judges="k")],
-            ["The code that judges all claims was changed after the first run."],
-        ),
+        ([look(judges="k")], ["The code that judges all claims was changed after the first run."]),
     ],
 )  # fmt: skip
 def test_what_was_changed_is_said_with_the_verdicts_of_then(looks, expected):

@@ -16,10 +16,8 @@ NARROW = sample("narrow", (1.0, 1.01, 0.99, 1.02, 0.98), (0.5, 1.5), rank="headl
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, seeds, claims in (
-        ("few", 3, [NARROW]),
-        ("many", 5, [WIDE, NARROW, sample("detail")]),
-    ):
+    stored = {"few": (3, [NARROW]), "many": (5, [WIDE, NARROW, sample("detail")])}
+    for name, (seeds, claims) in stored.items():
         place = tmp_path / "runs" / name
         place.mkdir(parents=True)
         write_summary(place, Summary(study="one-mode", seeds=seeds, claims=claims))

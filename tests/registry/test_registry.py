@@ -64,6 +64,28 @@ def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, ca
     capsys.readouterr()
     assert main(["registry", "list", "roting"]) == 2
     assert "Did you mean `routing`?" in capsys.readouterr().err
+    (tmp_path / "no.md").write_bytes(b"\xff")
+    for name, fault in (("missing.md", "No such file"), ("no.md", "'utf-8' codec can't decode")):
+        assert main(["registry", "render", str(tmp_path / name)]) == 2
+        assert fault in capsys.readouterr().err.partition(f"{name} cannot be rendered: ")[2]
+
+
+def test_no_text_of_a_record_and_no_path_steers_a_terminal_or_a_page(tmp_path, monkeypatch, capsys):
+    bad = "\x1b]0;a\x07\x9b31m\u202eb"
+    claims = (sample("far", [2.0, 2.1, 2.05], allowed=(0, 1), statement=bad, unit=bad),)
+    texts = dict.fromkeys(("device", "commit", "renewed", "precision", "command"), bad * 99)
+    record = replace(RECORD, claims=claims, remarks=(bad,), **texts)
+    write(tmp_path / bad, record)
+    page = tmp_path / f"{bad}.md"
+    page.write_text("<!-- registry: made-up -->\n<!-- end -->\n", "utf-8")
+    again = replace(record, day="2", claims=(replace(claims[0], why=bad * 999),))
+    monkeypatch.setattr("foretrain.registry.check.run_again", lambda *_: again)
+    words = f"registry list,registry check made-up,registry render {page},publish --out {page}-site"
+    for line in words.split(","):
+        assert main([*line.split(), "--registry", str(tmp_path / bad)]) == ("check" in line)
+    shown = "".join(capsys.readouterr())
+    assert max(map(len, shown.splitlines())) < 2000
+    assert not {*bad} - {*"]0;a31mb"} & {*shown, *page.read_text("utf-8")}
 
 
 def test_in_a_folder_without_a_registry_the_one_that_foretrain_carries_is_read_and_never_written(

@@ -118,7 +118,7 @@ def summary():
         "study": "pathway-race",
         "summary": "Which of many pathways through a gated network learns shared structure.",
         "source": "Saxe, Sodhani & Lewallen (2022), section 4, Figs. 4 to 6",
-        "claims": [claim.as_dict() for claim in claims],
+        "claims": claims,
         "problems": ["The sentence `slow` raised ValueError: empty (claims.py, line 12)."],
         "remarks": ["Reworded after the first run: winner."],
         "seal": {"predicts": "ab12"},

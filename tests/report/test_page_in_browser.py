@@ -37,14 +37,14 @@ def image_width(browser):
 
 def test_the_browser_shows_every_claim_with_its_verdict_in_words(open_page, page, summary):
     browser = open_page(page)
-    claims = [claim for id in ORDER for claim in summary["claims"] if claim["id"] == id]
+    claims = [claim for id in ORDER for claim in summary["claims"] if claim.id == id]
     badges = find(browser, "table.claims .badge")
-    own = [claim["verdict"] for claim in claims if not claim["corrects"]]
+    own = [claim.verdict for claim in claims if not claim.corrects]
     assert [badge.text.lower() for badge in badges] == own
     assert {HOLDS, FAILS, INCONCLUSIVE} == set(own)
     statements = [statement.text for statement in find(browser, "table.claims .statement")]
-    links = ["More exactly (holds): " if claim["corrects"] else "" for claim in claims]
-    assert statements == [f"{link}{c['statement']}" for link, c in zip(links, claims, strict=True)]
+    links = ["More exactly (holds): " if claim.corrects else "" for claim in claims]
+    assert statements == [f"{link}{c.statement}" for link, c in zip(links, claims, strict=True)]
     assert all(find(badge, "svg")[0].size["width"] > 8 for badge in badges)
 
 

@@ -25,13 +25,9 @@ SUMMARY, ROOT, NODE = (
 )
 SUMMARY |= {"config": PLAN["parameters"], "axes": PLAN["axes"], "looks": MANIFEST["looks"]}
 SUMMARY |= {"failures": {"ab": "it broke"}, "citations": ["saxe2022"]}
-ROOT["attributes"] |= {
-    "config": json.dumps(PLAN),
-    "label_names": {"/": [], "/simulation": ["seed"]},
-}
-ROOT["attributes"] |= {
-    "metadata_sha256": {"simulation/zarr.json": "ab", "simulation/loss/zarr.json": "cd"}
-}
+SHA = {"simulation/zarr.json": "ab", "simulation/loss/zarr.json": "cd"}
+ROOT["attributes"] |= {"config": json.dumps(PLAN), "metadata_sha256": SHA}
+ROOT["attributes"]["label_names"] = {"/": [], "/simulation": ["seed"]}
 HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pid:[1]"}
 
 

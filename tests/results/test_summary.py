@@ -28,6 +28,7 @@ SUMMARY = Summary(
             left_out=1,
             along={"rank": (1, 3)},
         ),
+        sample("infinite", math.inf, (-math.inf, 5), predicted=1.0),
     ),
     preset="quick",
     codes={"ab": 9, "": 1},

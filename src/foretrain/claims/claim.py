@@ -107,7 +107,7 @@ def claim_from_dict(fields: dict) -> Claim:
     """The inverse of `Claim.as_dict`."""
     fields = dict(fields)
     for name in ("predicted", "measured"):
-        fields[name] = math.nan if fields[name] is None else fields[name]
+        fields[name] = math.nan if fields[name] is None else float(fields[name])
     low, high = fields["allowed"]
     fields["allowed"] = (-math.inf if low is None else low, math.inf if high is None else high)
     if fields["uncertainty"] is not None:

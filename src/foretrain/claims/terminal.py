@@ -7,7 +7,7 @@ from foretrain.claims import rows as facts
 from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.family import summary
 from foretrain.claims.rows import Row
-from foretrain.words import count, fold
+from foretrain.words import SENTENCE, count, cut, fold
 
 NARROWEST = 40
 _STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow", NOT_CLAIMED: "bold"}
@@ -88,10 +88,10 @@ def _row(row, size, width, fit, *remarks):
     return whole
 
 
-def _hung(text, width, fit, rest="", first=None):
+def _hung(text, width, fit, rest="", first=""):
     from rich.text import Text
 
-    return Text(fold(fit(text), width, rest if first is None else first, rest), overflow="fold")
+    return Text(fold(fit(cut(text, SENTENCE)), width, first or rest, rest), overflow="fold")
 
 
 def _details_of(row: Row) -> Iterator[str]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import foretrain
 from foretrain.commands.studies import JSON, STUDY
-from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
-from foretrain.words import complain, outcome, print_folded, print_json, print_text
+from foretrain.words import complain, cut, outcome, print_folded, print_json, print_text
 
 _FOLDER = {"folder": "folder of results"}
 _JUDGED = {
@@ -59,8 +58,6 @@ def typed_values(arguments):
     """Return the parameters of a study that were typed, by name: a value, or a list of several."""
     prefix, words = "parameter_", vars(arguments)
     typed = {n.removeprefix(prefix): words[n] for n in words if n.startswith(prefix)}
-    if empty := [name for name, values in typed.items() if values == []]:  # argparse drops ``--``
-        raise argument_error(empty[0], "have a value", "has none")
     return {n: items if len(items) > 1 else items[0] for n, items in typed.items() if items}
 
 
@@ -130,12 +127,12 @@ def _show(arguments):
     elif arguments.markdown:
         print_text(claims.to_markdown())
     else:
-        axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
-        print_folded(f"{summary.study}: {summary.summary}")
-        since = summary.created_at.partition("T")[0]
+        axes = "".join(f", {cut(name)} of {len(vs)} values" for name, vs in summary.axes.items())
+        study, since = cut(summary.study), cut(summary.created_at.partition("T")[0])
+        print_folded(f"{study}: {summary.summary}")
         facts = [
             ("stored", f"{folder}, {since}" if since else str(folder)),
-            ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
+            ("seeds", f"{summary.seeds}{axes}; preset {cut(summary.preset) or 'unknown'}"),
             ("runs", ", ".join(f"{n} {outcome(name)}" for name, n in summary.runs.items())),
             ("root", root_of(folder)[:32] or "none"),  # so many digits fit into a line
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
@@ -144,7 +141,7 @@ def _show(arguments):
         for name, text in facts:
             print_folded(text, f"  {name:<8}", " " * 10)
         print()
-        claims.show(summary.runs, summary.wall_time_s, summary.study, arguments.verbose)
+        claims.show(summary.runs, summary.wall_time_s, study, arguments.verbose)
     return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
 
 

@@ -1,7 +1,7 @@
 """The verbs on studies, before anything is run: list, info, new, check, cite. Each returns its exit code, None for 0."""
 
-import dataclasses
 import shlex
+from dataclasses import asdict
 
 import foretrain
 from foretrain.errors import argument_error, not_installed
@@ -25,10 +25,9 @@ def _list(arguments):
 
     sizes = notes()
     if arguments.json:
-        print_json([dataclasses.asdict(c) | {"document_size": sizes.get(c.name)} for c in listing])
-    else:
-        notes_of_size = {name: f"At the document's size: {text}." for name, text in sizes.items()}
-        print_text(listing.details(room(), notes_of_size))
+        return print_json([asdict(c) | {"document_size": sizes.get(c.name)} for c in listing])
+    notes_of_size = {name: f"At the document's size: {text}." for name, text in sizes.items()}
+    return print_text(listing.details(room(), notes_of_size))
 
 
 def _info(arguments):
@@ -40,9 +39,8 @@ def _info(arguments):
 
         facts["needs"] = likely(facts["study"], arguments.pilot)
     if arguments.json:
-        print_json(facts)
-    else:
-        print_text(facts.text(columns(), details))
+        return print_json(facts)
+    return print_text(facts.text(columns(), details))
 
 
 def _new(arguments):
@@ -55,9 +53,8 @@ def _check(arguments):
 
     lines = foretrain.check(arguments.study)
     also = [] if lines else needed(arguments.study, arguments.pilot)
-    print_text("\n".join([str(lines), *also]))
-    if lines.seconds is not None:
-        print(f"The first run took {duration(lines.seconds)}.")
+    took = f"The first run took {duration(lines.seconds)}."
+    print_text("\n".join([str(lines), *also, *[took] * (lines.seconds is not None)]))
     return 2 if lines else 0
 
 
@@ -74,7 +71,10 @@ COMMANDS = {
     "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
     "new": (_new, "write the smallest study that runs, to start from"),
     "check": (_check, "what a study lacks, before anything is trained"),
-    "cite": (lambda words: print(foretrain.cite(words.study)), "BibTeX of what a study rests on"),
+    "cite": (
+        lambda words: print_text(foretrain.cite(words.study)),
+        "BibTeX of what a study rests on",
+    ),
     "completion": (_completion, "lines for a shell's start file that complete what is typed"),
 }
 ARGUMENTS = {

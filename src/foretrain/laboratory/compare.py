@@ -36,9 +36,7 @@ class Comparison(Finding):
 def compare(first: str | Path, second: str | Path) -> Comparison:
     """Compare two folders of results, by what their summaries hold.
 
-    Raises:
-        FolderError: one of them holds no results.
-        StoreError: a summary is damaged.
+    Raises `FolderError` where one of them holds no results, `StoreError` where a summary is damaged.
 
     Example:
         >>> import foretrain

@@ -55,9 +55,8 @@ def run(study: str | Path | Study, **parameters: Any) -> StudyResult | None:
     Returns:
         The result, or None where other shards of the grid are still missing.
 
-    Raises:
-        ArgumentError: a parameter breaks its rule.
-        FolderError: the folder holds something else, is locked, cannot be written, or holds runs of other code.
+    Raises `ArgumentError` where a parameter breaks its rule, `FolderError` where the folder holds something else, is locked,
+    cannot be written, or holds runs of other code.
 
     Example:
         >>> import foretrain
@@ -294,9 +293,8 @@ def rebuild(
             name now. The folder remembers the place of a file or folder.
         quiet: Say nothing of how far it is.
 
-    Raises:
-        FolderError: the folder holds neither a journal with its manifest nor results, or runs of another revision of the
-            study or of one that had fewer parameters.
+    Raises `FolderError` where the folder holds neither a journal with its manifest nor results, or runs of another revision
+    of the study or of one that had fewer parameters.
     """
     folder = path_argument("folder", folder)
     stored = home.stored_plan(folder)

@@ -16,7 +16,7 @@ from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
-from foretrain.words import count, fold, interval, number
+from foretrain.words import count, cut, fold, interval, number
 
 
 class Info(dict[str, Any]):
@@ -38,9 +38,7 @@ def info(study: str | Path | Study) -> Info:
     size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
     ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``) and ``figures`` (names of its own).
 
-    Raises:
-        ArgumentError: there is no such study.
-        StudyError: its file cannot be read.
+    Raises `ArgumentError` where there is no such study, `StudyError` where its file cannot be read.
 
     Example:
         >>> import foretrain
@@ -157,4 +155,4 @@ def _details(facts: Info, width: int) -> list[str]:
 
 def _option(name: str, rule: dict[str, Any]) -> str:
     shown = rule["default"] if isinstance(rule["default"], str) else number(rule["default"])
-    return f"--{name.replace('_', '-')} ({shown or 'none'})"
+    return f"--{name.replace('_', '-')} ({cut(shown) or 'none'})"

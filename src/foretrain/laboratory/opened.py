@@ -44,8 +44,7 @@ class StudyResult(Result):
         Returns:
             The matplotlib figure, or the part of that of `ax`.
 
-        Raises:
-            ArgumentError: there is neither a figure nor a variable of that name, or `ax` is not made by ``subplots``.
+        Raises `ArgumentError` where nothing has that name, or `ax` is not made by ``subplots``.
         """
         figures = self._drawn()
         chosen = name or next(iter(figures), "")
@@ -75,12 +74,8 @@ class StudyResult(Result):
     @cached_property
     def grid(self) -> Grid:
         """The result as the grid that figures are drawn from; `stored_grid` where its study is not to be found or not run."""
-        return self.stored_grid if self.plan is None else self.grid_of(self.plan)
-
-    def grid_of(self, plan: Plan) -> Grid:
-        """The result as the grid of a plan, which is its own."""
-        names = ("parameters", "axes", "seeds", "root_seed")
-        return replace(self.stored_grid, **{name: getattr(plan, name) for name in names})
+        names = ("parameters", "axes", "seeds", "root_seed") if self.plan is not None else ()
+        return replace(self.stored_grid, **{name: getattr(self.plan, name) for name in names})
 
     @cached_property
     def stored_grid(self) -> Grid:

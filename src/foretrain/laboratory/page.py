@@ -54,20 +54,19 @@ def write_page(
     summary, target = summary or read_summary(folder), out or folder
     tell(Stage("Drawing"))
     drawn: dict[str, figures.Drawing] = {}
+    numbers: dict[str, Any] = {}
 
     def lost(name: str, error: BaseException) -> None:
         problems.append(problem(f"The figure `{name}` of the study raised", error))
 
     runs = whole if whole is not None and any_run(whole.simulation) else None
-    if runs is not None and plan is not None:
-        drawn = guarded("figures", problems, lambda: drawings(plan.study, runs, lost), {})
-    elif runs is not None:
-        drawn = guarded("curves", problems, lambda: curves.draw(runs), {})
+    if runs is not None:
+        study = None if plan is None else plan.study
+        draw = partial(drawings, study, runs, lost) if study else partial(curves.draw, runs)
+        drawn = guarded("figures", problems, draw, {})
+        numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     draw_claims = partial(draw_cells, summary.claims, summary.axes)
     drawn |= guarded("figure of the claims", problems, draw_claims, {})
-    numbers: dict[str, Any] = {}
-    if runs is not None:
-        numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     if runs is not None and plan is not None and "EXPLORE" in (plan.study.part("study") or {}):
         predict = partial(theory_over, plan.study, silent, theory=partial(theory, explored=True))
         moved = partial(explore, plan.study, predict, runs, numbers)
@@ -160,7 +159,7 @@ def _fields(summary: Summary, problems: list[Problem]) -> dict:
     return {
         **asdict(summary),
         "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
-        "claims": [claim.as_dict() for claim in summary.claims],
+        "claims": summary.claims,
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
         "problems": list(dict.fromkeys([*summary.problems, *(each.line for each in problems)])),
         "citations": entries.split("\n\n") * bool(entries and summary.citations),

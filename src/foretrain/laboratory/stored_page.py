@@ -41,10 +41,10 @@ def page_of_stored(
         result = opened(folder, strict=False)
         plan, stored = None, None if study is None else stored_plan(folder)
         if out is not None and study is not None and stored is not None:
-            plan = plan_from_dict(stored, loaded(study).named(stored["study"]))
+            plan = result.plan = plan_from_dict(stored, loaded(study).named(stored["study"]))
         elif out is not None:
             plan = result.plan
-        grid = result.stored_grid if plan is None else result.grid_of(plan)
+        grid = result.stored_grid if plan is None else result.grid
     except ForetrainError as error:
         lines.append(f"The store is not shown. {error}")
         plan, grid = None, None

@@ -56,9 +56,8 @@ def train(
 
     Runs in the folder that another program made, or other values, are trained again.
 
-    Raises:
-        ArgumentError: an axis is neither a number nor several, or has the name of an argument.
-        ForetrainError: every run failed.
+    Raises `ArgumentError` where an axis is neither a number nor several, or has the name of an argument, `ForetrainError`
+    where every run failed.
 
     Example:
         >>> import foretrain

@@ -33,17 +33,20 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
     return write_atomic(folder / LEDGER, text.encode())
 
 
-def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
+def refuse_edited(folder: Path, paths: Iterable[Path] = ()) -> None:
+    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says, or records have no ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
-    paths = paths if os.path.lexists(folder / LEDGER) else ()
+    if not written and (known := len([*folder.glob("*/*.toml")])):
+        text = f"The records of {folder}, {known} in all, have no ledger: edits go unnoticed."
+        how = "foretrain registry seal --all, which takes all of them on trust"
+        raise StoreError(f"{text} Try git checkout, or {how}.")
     present = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
     if edited := [name for name in present if present[name] != written.get(name, present[name])]:
         text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
         raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
     if new := present.keys() - written:
         text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
-        raise StoreError(f"{text} Try {'foretrain registry seal' if written else 'git checkout'}.")
+        raise StoreError(f"{text} Try foretrain registry seal.")
 
 
 def unmatched(folder: Path) -> tuple[list[Path], list[str]]:

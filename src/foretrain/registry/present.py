@@ -7,6 +7,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
 from foretrain.provenance.seal import judge_of
+from foretrain.registry.ledger import unmatched
 from foretrain.registry.record import Record
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -35,6 +36,13 @@ def hashes(study: Study) -> dict[str, str]:
     """Return the hashes of code that a record of a study has now: of what makes the runs, predicts and judges."""
     seal = study.seal
     return {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
+
+
+def losses(folder: Path) -> list[str]:
+    """Return the records that a ledger names and that are gone, but of a study without code and records: it was taken out."""
+    here = {*catalogue.names(), *(path.parent.name for path in folder.glob("*/*.toml"))}
+    here |= {path.stem.replace("_", "-") for path in BENCHMARKS.glob("*")}
+    return [name for name in unmatched(folder)[1] if name.partition("/")[0] in here]
 
 
 def changed(record: Record) -> str:

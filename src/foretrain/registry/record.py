@@ -18,7 +18,7 @@ from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.provenance.reading import MOST_TEXT, read_file
-from foretrain.registry.ledger import LEDGER, refuse_edited, seal
+from foretrain.registry.ledger import refuse_edited, seal
 from foretrain.results import decode
 from foretrain.results.files import write_atomic
 
@@ -88,12 +88,12 @@ def place(folder: Path, study: str, size: str) -> Path:
 
 
 def write(folder: Path, record: Record) -> Path:
-    """Write a record into a registry, in place of the one of that study and size, and into its ledger where it has one."""
+    """Write a record in place of the one of that study and size, and into the ledger, which the first record alone begins."""
     path = place(folder, record.study, record.size)
+    refuse_edited(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, toml(record).encode())
-    if (folder / LEDGER).exists():
-        seal(folder, [path])
+    seal(folder, [path])
     return path
 
 
@@ -134,8 +134,7 @@ def records(folder: Path, study: str = "*") -> list[Record]:
             f"There is no registry in {folder}: it stands in foretrain's repository. Try the command there, or --registry."
         )
     paths = [*folder.glob(f"{study}/*.toml")]
-    known = map(read, paths)
-    known = sorted(known, key=lambda each: (each.study, each.size != DEFAULT, each.size))
+    known = sorted(map(read, paths), key=lambda r: (r.study, r.size != DEFAULT, r.size))
     refuse_edited(folder, paths)
     return known
 

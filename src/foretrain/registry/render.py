@@ -28,6 +28,7 @@ from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
 from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
+from foretrain.words import encodable
 
 BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
 _VALUE = re.compile(r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
@@ -37,7 +38,7 @@ _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
     """Write the parts of pages, Markdown files and folders of them, that come from the registry; return the changed pages.
 
-    Raises `StoreError` where a page names what the registry does not have, `OSError` where one cannot be read.
+    Raises `StoreError` where a page names what the registry does not have, or cannot be read.
     """
     return [write_atomic(page, text.encode()) for page, text in stale(pages, records).items()]
 
@@ -48,11 +49,11 @@ def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
     places = [path_argument("page", page) for page in pages]
     files = [sorted(place.rglob("*.md")) if place.is_dir() else [place] for place in places]
     for page in itertools.chain(*files):
-        text = page.read_text(encoding="utf-8")
         try:
+            text = page.read_text(encoding="utf-8")
             new = rendered(text, records)
-        except ForetrainError as error:
-            raise StoreError(f"{page}: {error}") from None
+        except (ForetrainError, OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{page} cannot be rendered: {error}") from None
         if new != text:
             changed[page] = new
     return changed
@@ -81,7 +82,7 @@ def markdown_table(record: Record) -> str:
     known["Commit"] = f"commit {known['Commit']}"
     text = "; ".join(known[label] for label in ("Size", "Seeds", "Device", "Commit", "Cost"))
     head = f"Size `{record.size}`: {text}:\n`{record.command}`"
-    return "\n".join([head, "", table, *(["", *heed] if heed else [])])
+    return encodable("\n".join([head, "", table, *(["", *heed] if heed else [])]), "utf-8")
 
 
 def _value(reference: str, records: Sequence[Record]) -> float:

@@ -24,7 +24,7 @@ from typing import Any
 from foretrain.claims import markup
 from foretrain.report.document import document, write_document
 from foretrain.results.files import disk_errors, json_bytes, write_atomic
-from foretrain.words import count, fold, laid, print_json, print_text, room, say
+from foretrain.words import SENTENCE, count, cut, fold, laid, print_json, print_text, room, say
 
 _FOLDED = 12  # rows of a table from which on a page shows it folded
 _NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?|∞)(?=$|[ %])")
@@ -70,7 +70,9 @@ class Table:
         ]
         right = {at for at, cells in enumerate(numeric) if named and 2 * sum(cells) >= len(cells)}
         left = {*range(len(numeric))} - (right if all(numeric[0]) else right - {0})
-        table = laid([self.head, *self.short] if named else self.short, left, width)
+        most = 80 if named else SENTENCE  # without names of columns, cells are sentences
+        shown = [[cut(cell, most) for cell in row] for row in (self.head, *self.short)]
+        table = laid(shown if named else shown[1:], left, width)
         return [self.heading, *(line for line in table if line), *self.notes]
 
 
@@ -101,9 +103,8 @@ class Answer:
 
     def text(self, width: float = inf) -> str:
         """Return all of it but the pictures as lines of at most `width` columns."""
-        blocks = [list(self.head), *(table.lines(width) for table in self.tables)]
-        if self.doubts:
-            blocks.append(["Trust", *self.doubts])
+        head, doubts = ([cut(line, SENTENCE) for line in some] for some in (self.head, self.doubts))
+        blocks = [head, *(t.lines(width) for t in self.tables), ["Trust", *doubts] * bool(doubts)]
         lines = [line for block in blocks if block for line in ("", *block)][1:]
         return "\n".join(fold(line, int(width)) if len(line) > width else line for line in lines)
 

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from foretrain.claims.cells import WORST_FIRST, gather
-from foretrain.claims.claim import Claim, claim_from_dict
 from foretrain.claims.family import summary as together
 from foretrain.claims.rows import RULE, Row, alike, by_rank, counted, finding, rows
 from foretrain.report.cell_map import CellMap, cell_map
@@ -147,8 +146,8 @@ def verdicts(
     """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
         return None
-    claims = [c if isinstance(c, Claim) else claim_from_dict(c) for c in summary["claims"]]
-    groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
+    claims, axes = summary["claims"], summary.get("axes") or {}
+    groups = {group.id: group for group in gather(claims)}
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()
     # The first that names a sentence replaces all others that do.

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -61,12 +62,8 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
     columns = {item.name: [getattr(claim, item.name) for claim in claims] for item in fields(Claim)}
     columns["exact"] = [ends is None for ends in columns["uncertainty"]]
     columns["uncertainty"] = [ends or (np.nan, np.nan) for ends in columns["uncertainty"]]
-    for name in _JSON:
-        texts = (
-            json.dumps(value, default=np.generic.item, ensure_ascii=False)
-            for value in columns[name]
-        )
-        columns[name] = list(texts)
+    as_json = partial(json.dumps, default=np.generic.item, ensure_ascii=False)
+    columns |= {name: [*map(as_json, columns[name])] for name in _JSON}
     dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
     variables = {}
     for name, variable in _COLUMNS.items():

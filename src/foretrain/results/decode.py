@@ -134,13 +134,13 @@ def manifest(content: bytes, path: object) -> Manifest:
 
 
 class StoredClaim(Struct, kw_only=True):
-    """A claim as ``summary.json`` holds it, see `foretrain.claims.claim.Claim.as_dict`."""
+    """A claim as ``summary.json`` holds it, see `entries`."""
 
     id: Name
     statement: str
     source: str
     predicted: Number
-    measured: Number
+    measured: Number | Literal["inf", "-inf"]
     uncertainty: Ends | None
     allowed: Ends
     verdict: Literal["holds", "fails", "inconclusive", "not claimed"]
@@ -161,7 +161,13 @@ class StoredClaim(Struct, kw_only=True):
     size: dict[Name, tuple[str, str]] | None = None
 
 
-def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
+def entries(claim: Claim) -> dict[str, Any]:
+    """A claim as JSON-ready values, as `Claim.as_dict` has it but for a measured value that is infinite, which is a text."""
+    measured = {"measured": str(claim.measured)} if math.isinf(claim.measured) else {}
+    return claim.as_dict() | measured
+
+
+def claims(rows: Sequence[Any], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
 
     Their verdicts are those that follow from their numbers, see `foretrain.claims.claim.follows`.
@@ -170,7 +176,7 @@ def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
         StoreError: they are no claims.
     """
     try:
-        stored = msgspec.convert(entries, list[StoredClaim])
+        stored = msgspec.convert(rows, list[StoredClaim])
     except (ValueError, RecursionError) as error:
         raise _unfit(path, "a table of claims", error) from None
     return tuple(as_it_follows(claim_from_dict(msgspec.structs.asdict(row))) for row in stored)

@@ -95,14 +95,11 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
     content = _read(folder / SUMMARY)
     if ROOT not in content:
         return []
-    names = (
-        [] if digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content) else [SUMMARY]
-    )
-    if not names:
-        stored = checksum(folder) == content.get("store")
-        if whole and stored:
-            stored = checksum(folder, whole=True) == content.get("store_content")
-        names += [] if stored else [STORE]
+    fits = digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content)
+    names = [] if fits else [SUMMARY]
+    kinds = {"store": False, "store_content": True} if whole else {"store": False}
+    if fits and any(checksum(folder, whole=w) != content.get(name) for name, w in kinds.items()):
+        names = [STORE]
     return names + ([] if _holds(content, _read(folder / MANIFEST)) else [MANIFEST])
 
 
@@ -136,7 +133,7 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
                 f"{folder / SUMMARY} says that {says}, which does not follow from the numbers beside it. It is read as "
                 f"{claim.verdict}."
             )
-    both = [[claim.as_dict() for claim in some or ()] for some in (stored, claims)]
+    both = [[decode.entries(claim) for claim in some or ()] for some in (stored, claims)]
     if stored is not None and both[0] != both[1]:
         lines.append(f"{folder / SUMMARY} and {STORE} hold other claims than each other.")
     return lines

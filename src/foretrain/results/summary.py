@@ -87,7 +87,7 @@ def write_summary(folder: Path, summary: Summary) -> Path:
         FolderError: the disk refuses it.
     """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
-    content["claims"] = [claim.as_dict() for claim in summary.claims]
+    content["claims"] = [decode.entries(claim) for claim in summary.claims]
     whole = rooted(Path(folder), json.loads(json_bytes(content)))
     return write_atomic(Path(folder) / FILE, json_bytes(whole))
 

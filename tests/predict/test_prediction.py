@@ -284,8 +284,8 @@ def test_a_data_file_may_stand_under_two_graphs(files):
     ],
 )
 def test_bad_input_gets_one_line(files, capsys, arguments, message):
-    given = "graph.toml halves.npz" if arguments.startswith("--") else ""
-    assert main(["predict", *given.split(), *arguments.split()]) == 2
+    pair = "graph.toml halves.npz" if arguments.startswith("--") else ""
+    assert main(["predict", *pair.split(), *arguments.split()]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

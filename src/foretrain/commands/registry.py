@@ -40,7 +40,7 @@ def _list(arguments):
     from foretrain.claims.rows import rows
     from foretrain.registry.present import changed
 
-    table = [("study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts")]
+    table = [["study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts"]]
     for record in _of_studies(_records(arguments.registry), arguments):
         facts = (str(record.seeds), duration(record.cost), record.commit, record.renewed)
         judged = [row.verdict for row in rows(record.claims)]

@@ -60,8 +60,8 @@ def test_with_the_runs_come_the_looks_at_them_and_the_registry_takes_no_later_lo
         assert claim.method == "skew-corrected t" + f" over {number} looks" * (number > 1)
         assert doubts(later.path) == []
         remarks = read_summary(later.path).remarks
-        told = [f"right over all {number} looks" in line for line in remarks]
-        assert told == [True] * (number > 1)
+        lines = [f"right over all {number} looks" in line for line in remarks]
+        assert lines == [True] * (number > 1)
     with pytest.raises(FolderError, match="seen with other seeds"):
         measure(later.path)
 

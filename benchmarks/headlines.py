@@ -44,6 +44,7 @@ from foretrain.registry.small import PRESETS
 
 SEED, NUMBER, SEEDS = 20261124, 60, 12
 OUT = Path(__file__).with_suffix(".toml")
+NETWORKS, CONTROL, COMPLEMENT = "the networks", "control", "complement"  # what records say
 NOTHING, OPEN = "no planted error", "no verdict in a small run"
 
 
@@ -70,7 +71,7 @@ def by_record(study: str, id: str) -> str:
             if group.id == id:
                 seen += [(group.verdict, uncounted(claim, record.claims)) for claim in group.claims]
     if {verdict for verdict, _ in seen} & {FAILS, INCONCLUSIVE}:
-        return "the networks"
+        return NETWORKS
     reasons = {reason for _, reason in seen} - {"exact"}
     return reasons.pop() if len(reasons) == 1 else ""
 
@@ -136,6 +137,7 @@ def main(studies: Sequence[str], out: Path = OUT) -> dict[str, str]:
     names = {f"{study}/{id}" for study, id in drawn()}
     known = tomllib.loads(out.read_text("utf-8")) if out.exists() else {}
     known = {name: reason for name, reason in known.items() if name in names}
+    _write(known, out)
     for study in dict.fromkeys(study for study, _ in drawn()):
         ids = [id for name, id in drawn() if name == study]
         if study not in studies and (studies or all(f"{study}/{id}" in known for id in ids)):
@@ -144,17 +146,34 @@ def main(studies: Sequence[str], out: Path = OUT) -> dict[str, str]:
         rest = [id for id, reason in reasons.items() if not reason]
         reasons |= turned(study, rest)
         known |= {f"{study}/{id}": reason for id, reason in reasons.items()}
-        lines = (f'"{name}" = "{reason}"' for name, reason in sorted(known.items()))
-        out.write_text(
-            "\n".join([f"# {evidence(known)} of {len(known)} drawn.", *lines]) + "\n", "utf-8"
-        )
+        _write(known, out)
         print(study, reasons, flush=True)
     return known
 
 
-def evidence(known: dict[str, str]) -> int:
+def _write(known: Mapping[str, str], out: Path) -> None:
+    lines = (f'"{name}" = "{reason}"' for name, reason in sorted(known.items()))
+    text = "\n".join([f"# {evidence(known)} of {len(known)} drawn.", *lines])
+    out.write_text(f"{text}\n", "utf-8")
+
+
+def evidence(known: Mapping[str, str]) -> int:
     """Return how many sentences something turns."""
-    return sum(reason not in ("control", "complement", NOTHING, OPEN) for reason in known.values())
+    return sum(reason not in (CONTROL, COMPLEMENT, NOTHING, OPEN) for reason in known.values())
+
+
+def stale(known: Mapping[str, str]) -> list[str]:
+    """Return where a file says otherwise than the draw and the records, in lines, the last the command that mends it."""
+    now = {f"{study}/{id}": by_record(study, id) for study, id in drawn()}
+    lines = {name: "not drawn" for name in known.keys() - now.keys()}
+    lines |= {name: "drawn, and not in the file" for name in now.keys() - known.keys()}
+    for name in now.keys() & known.keys():
+        before = known[name] if known[name] in (NETWORKS, CONTROL, COMPLEMENT) else ""
+        if before != now[name]:
+            lines[name] = f"by the records {now[name]!r}, by the file {known[name]!r}"
+    studies = sorted({name.partition("/")[0] for name in lines})
+    command = f"Try python benchmarks/headlines.py {' '.join(studies)}"
+    return [f"{name} is {lines[name]}" for name in sorted(lines)] + [command] * bool(lines)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,13 @@ def translation(script, tmp_path):
     script.SCALES, script.FRACTIONS = (0.1,), (1.0,)
     script.SEEDS, script.LANES, script.MOST = 1, 3, 40
     script.main(2, 2, 2)
+
+
+def test_the_file_of_headlines_is_of_the_present_draw_and_records_and_most_of_them_can_fail():
+    script = load("headlines")
+    known = tomllib.loads(script.OUT.read_text("utf-8"))
+    assert script.stale(known) == []
+    assert script.evidence(known) >= 45
 
 
 LONG = "explain_size gpu lanes grokking nuts own_networks same_training side_by_side superposition".split()

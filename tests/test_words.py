@@ -70,10 +70,8 @@ def test_a_table_gets_narrow_gaps_and_then_a_line_per_row_where_it_is_too_wide()
     wide = ["path    mode  outcome", "in>out     1  learned", "a         12  never"]
     assert laid(rows, (0, 2)) == laid(rows, (0, 2), 21) == wide
     assert laid(rows, (0, 2), 20)[1] == "in>out    1 learned"
-    assert laid(rows, (0, 2), 10) == [
-        "in>out: mode 1, outcome learned",
-        "a: mode 12, outcome never",
-    ]
+    narrow = ["in>out: mode 1, outcome learned", "a: mode 12, outcome never"]
+    assert laid(rows, (0, 2), 10) == narrow
 
 
 @pytest.mark.parametrize(

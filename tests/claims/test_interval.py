@@ -15,21 +15,12 @@ SEEDS = (3, 5, 10, 20)
 TRIALS = 2000
 
 
-def trials(law: str, n: int) -> np.ndarray:
-    """Samples of shape (trial, seed)."""
-    normal = np.random.default_rng([n, *law.encode()]).standard_normal((TRIALS, n))
-    return {"normal": normal, "lognormal": np.exp(normal), "cubed": normal**3}[law]
-
-
-def ours(samples, statistic="mean"):
-    """Ends of the interval of every row."""
-    result = [interval(row, statistic) for row in samples]
-    return np.array([item.low for item in result]), np.array([item.high for item in result])
-
-
 def coverage(law, n, truth, statistic="mean"):
-    low, high = ours(trials(law, n), statistic)
-    return np.mean((low <= truth) & (truth <= high))
+    """Share of drawn sets of seeds whose interval contains the truth."""
+    normal = np.random.default_rng([n, *law.encode()]).standard_normal((TRIALS, n))
+    samples = {"normal": normal, "lognormal": np.exp(normal), "cubed": normal**3}[law]
+    result = (interval(row, statistic) for row in samples)
+    return np.mean([item.low <= truth <= item.high for item in result])
 
 
 @pytest.mark.parametrize("n", SEEDS)
@@ -69,9 +60,8 @@ def test_the_median_lies_between_the_innermost_ranks_that_cover_95_percent(n):
     result = interval(np.random.default_rng(n).permutation(n), "median")
     below = result.low  # of the values 0 .. n - 1: how many lie below the interval
     assert result.high == n - 1 - below
-    assert (
-        1 - 2 * stats.binom.cdf(below, n, 0.5) >= 0.95 > 1 - 2 * stats.binom.cdf(below + 1, n, 0.5)
-    )
+    covered, less = 1 - 2 * stats.binom.cdf([below, below + 1], n, 0.5)
+    assert covered >= 0.95 > less
 
 
 def test_the_median_of_five_seeds_lies_within_their_range_though_one_is_far_out():
@@ -95,9 +85,7 @@ def test_an_end_on_the_skewed_side_inverts_the_transformation_of_hall():
 
 @pytest.mark.parametrize("n", [5, 10, 20])
 def test_an_end_moves_out_steadily_with_the_skewness(n):
-    def reach(
-        far,
-    ):  # of samples of which one is far out, up to the largest skewness that so many can have
+    def reach(far):  # of samples of which one is far out, up to the largest skewness of so many
         samples = np.append(np.linspace(-1, 1, n - 1), far)
         return (interval(samples).high - samples.mean()) / stats.sem(samples), stats.skew(samples)
 

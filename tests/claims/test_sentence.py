@@ -7,7 +7,9 @@ import pytest
 import xarray as xr
 
 from foretrain.claims.judge import NO_SPREAD, judge
+from foretrain.claims.rows import rows
 from foretrain.claims.sentence import SentenceError, claim
+from foretrain.claims.table import ClaimTable
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS
@@ -56,7 +58,11 @@ def test_the_interval_of_a_later_look_is_wider_and_the_plain_one_stands_beside_i
     (low, high), (wider, higher) = first.uncertainty, third.uncertainty
     assert wider < low <= high <= higher
     assert third.method == f"{first.method} over 3 looks"
-    assert f"alone the interval is {low:.4g} to {high:.4g}." in third.note
+    alone = f"Of these seeds alone the interval is {low:.4g} to {high:.4g}."
+    assert alone in third.note
+    assert " ".join(ClaimTable([third]).format(120).split()).endswith(alone)
+    (cells,) = rows([replace(third, cell={"rank": n}) for n in (1, 2)])
+    assert f"of these seeds alone {low:.4g} to {high:.4g}" in cells.cells[0][2]
 
 
 def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():

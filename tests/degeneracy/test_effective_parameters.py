@@ -26,16 +26,9 @@ def around(start=0.0):
     return posterior(quadratic, weights, jnp.zeros(1), beta=1.0)
 
 
-@pytest.fixture(scope="module")
-def quadratic_numbers():
-    """Three scales of a quadratic."""
+def test_a_quadratic_has_the_number_of_the_formula_at_every_scale():
     lines = []
     numbers = sampled_parameters(around(), [0.001, 0.1, 0.01], gradients=600_000, tell=lines.append)
-    return numbers, lines
-
-
-def test_a_quadratic_has_the_number_of_the_formula_at_every_scale(quadratic_numbers):
-    numbers, lines = quadratic_numbers
     exact = [(COSTS / (COSTS + eps)).sum() for eps in numbers.eps]
     assert numbers.trusted.all(), numbers.doubts
     assert (np.abs(numbers.value - exact) < 3 * numbers.error).all()

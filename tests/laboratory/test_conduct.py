@@ -23,7 +23,6 @@ from foretrain.laboratory.opened import opened
 from foretrain.laboratory.stages import Stage
 from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
-from foretrain.registry.measure import measure
 from foretrain.results.lock import LockedError, lock
 from foretrain.results.summary import read_summary
 
@@ -36,17 +35,6 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("finished") / "a"
     foretrain.run("one-mode", seeds=2, workers=0, out=out, **SMALL)
     return out
-
-
-def test_seeds_that_are_added_after_a_look_widen_the_interval_and_the_registry_takes_none(tmp_path):
-    for out, seeds in (("once", 5), ("twice", 3), ("twice", 5)):
-        foretrain.run("one-mode", seeds=seeds, out=tmp_path / out, workers=0, **SMALL)
-    once, twice = (foretrain.open(tmp_path / out).claims["imbalance"] for out in ("once", "twice"))
-    (low, high), (wider, higher) = once.uncertainty, twice.uncertainty
-    assert (twice.measured, twice.method) == (once.measured, f"{once.method} over 2 looks")
-    assert wider < low <= high < higher
-    with pytest.raises(FolderError, match="seen with fewer seeds"):
-        measure(tmp_path / "twice")
 
 
 @pytest.mark.parametrize(

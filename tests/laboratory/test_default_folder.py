@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 import foretrain
+from foretrain.errors import FolderError
 from foretrain.laboratory.elsewhere import take
 from foretrain.plans.plan import make_plan
+from foretrain.registry.measure import measure
 from foretrain.results.journal import scan
 from foretrain.results.manifest import read_manifest
+from foretrain.results.root import doubts
+from foretrain.results.summary import read_summary
 
 SMALL = {"steps": 40, "observe_every": 20, "workers": 0}
 
@@ -46,6 +50,20 @@ def test_another_grid_takes_the_runs_that_folders_beside_it_hold(here, capsys):
     again = foretrain.run("one-mode", seeds=2, init_scale=0.2, **SMALL)
     assert "6 runs were found done, nothing was trained." in capsys.readouterr().err
     assert set(again.simulation.dims) == set(item.simulation.dims)
+
+
+def test_with_the_runs_come_the_looks_at_them_and_the_registry_takes_no_later_look(here):
+    plans = (2, 0.1, 1), (3, 0.1, 2), (4, [0.1, 0.2], 3), (3, [0.1, 0.3], 2)
+    for seeds, scale, number in plans:
+        later = foretrain.run("one-mode", seeds=seeds, init_scale=scale, quiet=True, **SMALL)
+        claim = next(claim for claim in later.claims if claim.id == "imbalance")
+        assert claim.method == "skew-corrected t" + f" over {number} looks" * (number > 1)
+        assert doubts(later.path) == []
+        remarks = read_summary(later.path).remarks
+        lines = [f"right over all {number} looks" in line for line in remarks]
+        assert lines == [True] * (number > 1)
+    with pytest.raises(FolderError, match="seen with other seeds"):
+        measure(later.path)
 
 
 def test_runs_of_other_code_another_root_or_a_damaged_segment_are_not_taken(here):

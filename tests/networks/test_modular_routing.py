@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.networks.modular_routing import (
-    Modules,
-    decoupled_modules,
-    groups,
-    loss,
-    outputs,
-    random_modules,
-)
+from foretrain.networks import modular_routing
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.theory.pathways.race import authors_time_scale, descent, race_factors
 
@@ -22,9 +15,9 @@ M, WIDTH = 4, 9
 @pytest.mark.parametrize("paths", [1, 4, 16])
 def test_outputs_are_the_products_along_each_route(x64, paths, shared):
     size, random = (len(INPUTS), len(TARGETS)), np.random.default_rng(0)
-    modules = random_modules(random, M, paths, WIDTH, *size, shared_encoders=shared)
-    result = np.asarray(outputs(modules, INPUTS))
-    count, size = groups(M, paths)
+    modules = modular_routing.random_modules(random, M, paths, WIDTH, *size, shared_encoders=shared)
+    result = np.asarray(modular_routing.outputs(modules, INPUTS))
+    count, size = modular_routing.groups(M, paths)
     for j, i in np.ndindex(M, M):
         b, a = j // size, i // size
         encoder = modules.encoders[b if not shared else 0, a, i % size]
@@ -56,7 +49,7 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(
     features = len(TARGETS)
 
     def objective(parts):
-        value, each = loss(parts, INPUTS, TARGETS)
+        value, each = modular_routing.loss(parts, INPUTS, TARGETS)
         if convention == "paper":
             return value
         # Sum over routes of the mean over items and features: samples carry the mean over items.
@@ -68,8 +61,10 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(
     u, v = TASK.output_modes, TASK.input_modes[0]
     parts = []
     for (paths, shared, _), scale in zip(schemes, scales, strict=True):
-        part = decoupled_modules(random, u, v, domains, paths, WIDTH, shared_encoders=shared)
-        parts.append(Modules(*(scale * weights for weights in part)))
+        part = modular_routing.decoupled_modules(
+            random, u, v, domains, paths, WIDTH, shared_encoders=shared
+        )
+        parts.append(modular_routing.Modules(*(scale * weights for weights in part)))
     b1, b2 = descent((scales, scales), step, steps, TASK.singular_values, TASK.variances, factors)
     expected, worst = b2 * b1**2, 0.0
     with jax.enable_x64(True):
@@ -77,7 +72,7 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(
         move = jax.jit(lambda p: jax.tree.map(lambda w, g: w - rate * g, p, jax.grad(objective)(p)))
         for number in range(steps + 1):
             if number % 50 == 0:
-                each = loss(parts, INPUTS, TARGETS)[1]
+                each = modular_routing.loss(parts, INPUTS, TARGETS)[1]
                 probe = np.linalg.pinv(INPUTS) @ v
                 for part, out in enumerate(each):
                     strength = np.einsum("jioe,om,em->jim", out, u, probe)
@@ -90,4 +85,4 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(
 
 def test_refuses_modules_that_do_not_fit():
     with pytest.raises(ArgumentError, match=r"square of a divisor of `domains` = 4 \(1, 4, 16\)"):
-        groups(4, 9)
+        modular_routing.groups(4, 9)

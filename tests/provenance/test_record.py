@@ -71,8 +71,8 @@ def claims(**changes):
             [
                 "The theory was changed after the first run and changed back.",
                 "Verdicts that differ from earlier ones by other code: a (fails with 2 seeds on monday, holds now).",
-                "Verdicts were seen before all seeds were there (2 then 3 seeds). Intervals are wider for that, so "
-                "that they are right over all 2 looks.",
+                "Verdicts were seen before with other numbers of seeds (2 then 3). Intervals are wider for "
+                "that, so that they are right over all 2 looks.",
             ],
         ),
         ([look(judges="k")], ["The code that judges all claims was changed after the first run."]),

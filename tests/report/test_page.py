@@ -184,12 +184,8 @@ def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_
 
 
 def test_headlines_stand_open_and_all_else_is_folded_with_its_count(summary, page_figures):
-    claims = [
-        sample("a", rank="headline"),
-        sample("b", 9.0),
-        sample("c"),
-        sample("d", rank="control"),
-    ]
+    ranks = {"a": "headline", "c": "detail", "d": "control"}
+    claims = [sample("b", 9.0), *(sample(id, rank=rank) for id, rank in ranks.items())]
     page = render({**summary, "claims": claims}, [*page_figures] * 4)
     assert re.findall(r"<summary><h3>(\w+)</h3> (.*)</summary>", page) == [
         ("Details", "2 claims: 1 holds, 1 fails (It is small)"),

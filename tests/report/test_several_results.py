@@ -17,12 +17,8 @@ from foretrain.results.summary import Summary, write_summary
 
 def stored(folder, claims, **fields):
     folder.mkdir(parents=True)
-    fields = {
-        "config": {"init_scale": 0.1, "steps": 5},
-        "seeds": 3,
-        "runs": {"converged": 3},
-    } | fields
-    write_summary(folder, Summary("routing", claims=tuple(claims), **fields))
+    known = {"config": {"init_scale": 0.1, "steps": 5}, "seeds": 3, "runs": {"converged": 3}}
+    write_summary(folder, Summary("routing", claims=tuple(claims), **known | fields))
     return folder
 
 

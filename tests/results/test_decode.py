@@ -75,10 +75,6 @@ def test_whatever_is_in_a_file_is_decoded_or_named(kind, data):
         function(mutant, "the-file.json")
 
 
-def without(content, name):
-    return {key: value for key, value in content.items() if key != name}
-
-
 ODD = {
     "manifest": [
         {"plan": []},
@@ -89,7 +85,7 @@ ODD = {
         {"plan": {**PLAN, "parameters": {"a": {"b": 1}}}},
         {"plan": {**PLAN, "root_seed": -1}},
         {"plan": {**PLAN, "where": "a\0b"}},
-        {"plan": without(PLAN, "study")},
+        {"plan": {key: PLAN[key] for key in PLAN if key != "study"}},
         {"lanes": {"default": 0}},
         {"lanes": {"default": 10**9}},
         {"lanes": [5]},

@@ -5,25 +5,14 @@ from foretrain.errors import ArgumentError
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory.pathways.race_parts import (
-    domain_similarity,
-    errors_left,
-    from_random,
-    parts_loss,
-    parts_of_maps,
-    parts_of_mask,
-    parts_similarity,
-    race_gains,
-    race_loss,
-    similarity,
-)
+from foretrain.theory.pathways import race_parts
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
 
 
 def race(outputs=4, domains=7, scale=0.2, times=TIMES):
-    return from_random(scale, times, circulant(domains, outputs), S, D)
+    return race_parts.from_random(scale, times, circulant(domains, outputs), S, D)
 
 
 def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution():
@@ -33,7 +22,7 @@ def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution()
         np.testing.assert_allclose(layer[0], 0.2, rtol=1e-6)
     np.testing.assert_allclose(result.cosine[0], 0, atol=1e-6)
     np.testing.assert_allclose(result.gain[-1], S / D, rtol=1e-12)
-    assert race_loss(result.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
+    assert race_parts.race_loss(result.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
 
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
@@ -47,7 +36,7 @@ def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn(
 
 
 def of_maps(maps, times=TIMES, scale=0.2):
-    return parts_of_maps(scale, times, maps, S, D)
+    return race_parts.parts_of_maps(scale, times, maps, S, D)
 
 
 def test_equal_maps_have_one_part_which_is_the_race():
@@ -55,9 +44,9 @@ def test_equal_maps_have_one_part_which_is_the_race():
     np.testing.assert_allclose(parts.gain[:, 0], result.gain, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(parts.gain[:, 1:], 0, atol=1e-12)
     np.testing.assert_allclose(np.sqrt(parts.power.sum(1) / 7), result.outer, rtol=1e-6)
-    expected = race_loss(result.gain, S, D, 0.0)
+    expected = race_parts.race_loss(result.gain, S, D, 0.0)
     np.testing.assert_allclose(
-        parts_loss(parts, np.ones((7, 7)), S, D), expected, rtol=1e-6, atol=1e-9
+        race_parts.parts_loss(parts, np.ones((7, 7)), S, D), expected, rtol=1e-6, atol=1e-9
     )
 
 
@@ -65,24 +54,28 @@ def test_equal_maps_have_one_part_which_is_the_race():
 def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
     sign = np.array([1, 1, 1, -1, -1, -1])
     parts = of_maps(1 + share * np.outer(sign, sign))
-    alone = race_gains(0.2, TIMES, 6, share * S, D)
+    alone = race_parts.race_gains(0.2, TIMES, 6, share * S, D)
     np.testing.assert_allclose(parts.gain[:, 1], alone, rtol=1e-6)  # a solver between
     assert (parts.gain[:, 2:] == 0).all()
     # Small weights: the second half-learning time is later by the ratio of the singular values over domains.
     late = np.linspace(0, 4000, 4001)
     halves = [
-        late[np.argmax(race_gains(1e-2, late, 6, [signal], D[:1])[:, 0] > signal / D[0] / 2)]
+        late[
+            np.argmax(
+                race_parts.race_gains(1e-2, late, 6, [signal], D[:1])[:, 0] > signal / D[0] / 2
+            )
+        ]
         for signal in (S[0], share * S[0])
     ]
     assert halves[1] / halves[0] == pytest.approx(1 / share, rel=0.02)
 
 
 def test_dot_products_are_those_of_the_parts():
-    parts = parts_of_mask(race().gain, 0.2, circulant(7, 4))
+    parts = race_parts.parts_of_mask(race().gain, 0.2, circulant(7, 4))
     modes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    result = parts_similarity(parts, modes)
+    result = race_parts.parts_similarity(parts, modes)
     cosine, _ = cross_domain_similarity(result, 3)
-    within, between = (item[-1] for item in domain_similarity(parts, modes, 4))
+    within, between = (item[-1] for item in race_parts.domain_similarity(parts, modes, 4))
     assert float(cosine) == pytest.approx((18 * within + 24 * between) / 42, rel=1e-9)
     np.testing.assert_allclose(result[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
 
@@ -90,7 +83,7 @@ def test_dot_products_are_those_of_the_parts():
 def test_refuses_masks_for_which_it_is_not_derived():
     pairs = random_rows(5, 2, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular, but is not"):
-        from_random(0.2, TIMES, pairs, S, D)
+        race_parts.from_random(0.2, TIMES, pairs, S, D)
 
 
 @pytest.mark.parametrize("cosine", [1.0, np.array([0.9, 0.5, 0.2, 0.0])])
@@ -102,7 +95,7 @@ def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine
     # Vectors of a part in common and one of their own: any two domains are at this cosine in every mode.
     encoders = [np.sqrt(cosine) * shared + np.sqrt(1 - cosine) * item for item in own]
     activity = np.concatenate([item * strength @ modes.T for item in encoders], axis=1)
-    result = similarity(modes, strength**2, cosine, domains)
+    result = race_parts.similarity(modes, strength**2, cosine, domains)
     np.testing.assert_allclose(result, activity.T @ activity, atol=1e-12)
 
 
@@ -120,4 +113,4 @@ def test_small_weights_leave_what_a_network_leaves_of_which_all_planes_are_ortho
     each = (D[0] / 2 * error**2).reshape(5, 3, 5, 3).sum((1, 3)).T
     left = [(each * where).sum() / where.sum() for where in (pairs, 1 - pairs)]
     # To the first order in the scale.
-    np.testing.assert_allclose(errors_left(scale, pairs, S, D), left, rtol=0.03)
+    np.testing.assert_allclose(race_parts.errors_left(scale, pairs, S, D), left, rtol=0.03)

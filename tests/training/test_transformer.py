@@ -47,11 +47,8 @@ def direct(p, inputs, embedding, decoder):
         right = answers[a, b].argmax() == label
         result[bool(inputs["training"][a, b])].append((-np.log(odds[label]), right))
     loss, right = np.mean(result[True], axis=0)
-    return {
-        "loss": loss,
-        "train_accuracy": right,
-        "validation_accuracy": np.mean(result[False], axis=0)[1],
-    }
+    heldout = np.mean(result[False], axis=0)[1]
+    return {"loss": loss, "train_accuracy": right, "validation_accuracy": heldout}
 
 
 @pytest.mark.slow

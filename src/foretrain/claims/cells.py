@@ -99,9 +99,7 @@ def over_axes(
     places = {name: {value: i for i, value in enumerate(along[name])} for name in along}
     cells = {}
     for claim in group.claims:
-        index = tuple(
-            places[name].get(claim.cell[name]) if name in claim.cell else None for name in along
-        )
+        index = tuple(places[name].get(claim.cell.get(name)) for name in along)
         if None not in index:
             cells[index] = claim
     return along, cells

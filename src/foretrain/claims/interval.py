@@ -89,8 +89,8 @@ def tail_of_look(look: int) -> float:
     """Return the tail of the interval of a look, 1 the first, where seeds are added after looks at a verdict.
 
     Tails of .025/(k (k + 1)) add up to .025 over looks k = 1, 2, ...: with 95% all intervals hold the truth, however it is
-    decided when to look again. The first look is judged by the plain interval, so that a false mean on a bound comes to
-    hold in at most 2.5% at the first look and 1.25% at all others.
+    decided when to look again. The first look is judged by the plain interval, so that a false normal mean on a bound
+    comes to hold in at most 2.5% at the first look and 1.25% at all others; a skewed one more often, as it is missed more.
     """
     return _TAIL if look == 1 else _TAIL / (look * (look + 1))
 

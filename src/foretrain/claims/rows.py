@@ -29,6 +29,8 @@ RULE = (
 _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 # In the note of a claim that fails although runs were lost.
 _LOST = re.compile(r"([1-9]\d* of \d+ runs (?:missing|diverged|failed)[^.]*)\.$")
+# In the note of a claim that was looked at before: the interval that it would have without that.
+_ALONE = re.compile(r"Of these seeds alone the interval is (\S+ to \S+)\.(?= |$)")
 _NAMED = 3  # claims, at most, that a line of counts names
 _MOST_HEADLINES = 6
 
@@ -321,6 +323,8 @@ def _remarks(group, several) -> Iterator[str]:
     for claim in failing[:_NAMED]:
         if lost := _LOST.search(claim.note):
             yield f"{lost[1]}{f' in {group.place(claim)}' if several else ''}."
+    if not several and (alone := _ALONE.search(group.claims[0].note)):
+        yield alone[0]
     for reason, some in group.reasons.items():
         where = f" in {group.where(some)} ({reason})" if several else f": {reason}"
         yield f"Inconclusive{where}."
@@ -341,12 +345,12 @@ def _remarks(group, several) -> Iterator[str]:
 
 
 def _details(group) -> dict[str, str]:
-    first = group.claims[0]
+    first, notes = group.claims[0], {_ALONE.sub("", claim.note).strip() for claim in group.claims}
     ends = first.along.items()
     along = (f"{n} from {number(low)} to {number(high)}" for n, (low, high) in ends if low != high)
     texts = {
         "Why this is allowed": first.why,
-        "Note": first.note if len({claim.note for claim in group.claims}) == 1 else "",
+        "Note": notes.pop() if len(notes) == 1 else "",
         "Source": first.source,
         "Looks along": ", ".join(along),
         "Size": _size(group),
@@ -376,6 +380,8 @@ def _cells(group, digits) -> Iterator[tuple[str, str, str]]:
         text = number(claim.measured, digits)
         ends = _ends(claim.uncertainty, digits) if claim.uncertainty else ""
         text += f" ({ends})" if ends else ""
+        if alone := _ALONE.search(claim.note):
+            text += f", of these seeds alone {alone[1]}"
         if low < high and math.isfinite(claim.predicted):
             text += f", predicted {number(claim.predicted, digits)}"
         if group.allowed is None:

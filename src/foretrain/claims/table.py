@@ -54,9 +54,6 @@ class ClaimTable(Sequence):
         return hash(tuple(claim.label for claim in self._claims))
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return self.format(columns(), encoding=sys.stdout.encoding)
 
     def format(self, width: int = 120, *, details: bool = False, encoding: str = "utf-8") -> str:

@@ -29,8 +29,7 @@ class Comparison(Finding):
     @property
     def changed(self) -> list[str]:
         """Ids of the sentences whose verdicts differ, or that only one of them has."""
-        pairs = {name: [*map(verdict_words, pair)] for name, pair in self.claims.items()}
-        return [name for name, (first, second) in pairs.items() if first != second]
+        return [name for name, pair in self.claims.items() if len({*map(verdict_words, pair)}) > 1]
 
 
 def compare(first: str | Path, second: str | Path) -> Comparison:

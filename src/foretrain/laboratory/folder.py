@@ -52,8 +52,9 @@ def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> Non
     with edit_manifest(folder) as manifest:
         if manifest.get("plan") == plan.as_dict():
             manifest["plan"] = before
-            # Without a plan there is nothing that the seal would be of.
-            for name in ("plan", "seal") if before is None else ():
+            # Without a plan there is nothing that the seal would be of, unless it came with the looks of runs that were taken.
+            parts = ("plan",) if "looks" in manifest else ("plan", "seal")
+            for name in parts if before is None else ():
                 manifest.pop(name, None)
 
 
@@ -81,16 +82,30 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
         refuse_without_plan(folder)
         looks = manifest.get("looks", [])
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
-            latest = Look(**now, at=datetime.now(UTC).isoformat(timespec="seconds"))
-            latest["chain"] = link(manifest.get("seal", {}), looks, latest)
-            manifest["looks"] = [*looks, latest]
+            _append(manifest, Look(**now, at=datetime.now(UTC).isoformat(timespec="seconds")))
         return manifest
 
 
+def take_looks(manifest: dict[str, Any], theirs: Manifest) -> None:
+    """Add the looks of the folder from which runs are taken, and its seal where there is none: whoever went on knew them."""
+    known = [{**look, "chain": ""} for look in manifest.get("looks", [])]
+    if "seal" in theirs and not known:
+        manifest.setdefault("seal", theirs["seal"])
+    for look in theirs.get("looks", []):
+        if {**look, "chain": ""} not in known:
+            _append(manifest, look)
+
+
+def _append(manifest: dict[str, Any], look: Look) -> None:
+    looks = manifest.get("looks", [])
+    chain = link(manifest.get("seal", {}), looks, look)
+    manifest["looks"] = [*looks, {**look, "chain": chain}]
+
+
 def looks_before(folder: Path, plan: Plan) -> int:
-    """Return how often verdicts were seen with fewer seeds, each number of seeds once."""
-    seen = {look["seeds"] for look in (read_manifest(folder) or {}).get("looks", [])}
-    return sum(seeds < plan.seeds for seeds in seen)
+    """Return how often verdicts were seen before with other numbers of seeds, each number once."""
+    seen = dict.fromkeys(look["seeds"] for look in (read_manifest(folder) or {}).get("looks", []))
+    return [*seen, plan.seeds].index(plan.seeds)
 
 
 def judged_otherwise(folder: Path, plan: Plan) -> bool:

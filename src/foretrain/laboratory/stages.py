@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any
 
 from foretrain.engine.progress import Progress, describe
 from foretrain.notebook import is_notebook, progress_bar
@@ -184,7 +183,20 @@ class _Bar(_Shown):
     """A line at the foot of a terminal, above which everything else is printed."""
 
     def start(self) -> None:
-        live = _live(self._drawn)
+        from rich.console import Console
+        from rich.live import Live
+
+        class Kept(Console):  # leaves the cursor alone, so that no end of this process hides it
+            def show_cursor(self, show: bool = True) -> bool:
+                return False
+
+        console = Kept(stderr=True, highlight=False)
+        live = Live(
+            console=console,
+            get_renderable=lambda: self._drawn(console),
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),
+        )
         live.start()
         self._ends.callback(live.stop)
 
@@ -198,21 +210,3 @@ class _Bar(_Shown):
         text = Text.assemble(*zip(parts, ("bold", "green", "dim", ""), strict=True), no_wrap=True)
         text.truncate(max(0, console.width - _SPARE))
         return text
-
-
-def _live(draw: Callable[[Any], Any]) -> Any:
-    """Return a display that redraws a line; it leaves the cursor alone, so that no end of this process hides it."""
-    from rich.console import Console
-    from rich.live import Live
-
-    class Kept(Console):
-        def show_cursor(self, show: bool = True) -> bool:
-            return False
-
-    console = Kept(stderr=True, highlight=False)
-    return Live(
-        console=console,
-        get_renderable=lambda: draw(console),
-        transient=True,
-        redirect_stdout=sys.stdout.isatty(),
-    )

@@ -29,10 +29,11 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
     """
     lines = _changes(sealed, looks) if sealed and looks and looks[-1].get("seal") else []
     seeds = list(dict.fromkeys(str(look["seeds"]) for look in looks))
-    if len(seeds) > 1:
+    number = 1 + seeds.index(str(looks[-1]["seeds"])) if looks else 0
+    if number > 1:
         lines.append(
-            f"Verdicts were seen before all seeds were there ({' then '.join(seeds)} seeds). Intervals are wider for that, so "
-            f"that they are right over all {len(seeds)} looks."
+            f"Verdicts were seen before with other numbers of seeds ({' then '.join(seeds[:number])}). Intervals are wider "
+            f"for that, so that they are right over all {number} looks."
         )
     return lines
 

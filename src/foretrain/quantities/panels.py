@@ -67,8 +67,7 @@ class Panel:
 
     def __post_init__(self):
         for name, known in (("scale", SCALES), ("statistic", STATISTICS)):
-            if getattr(self, name) not in known:
-                got = getattr(self, name)
+            if (got := getattr(self, name)) not in known:
                 raise FigureError(f"A panel's `{name}` must be one of {known}, but is {got!r}.")
         for label, quantity in self.quantities.items():
             if not isinstance(label, str) or not callable(quantity):

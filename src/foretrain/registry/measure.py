@@ -34,7 +34,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
 
     The size is named as the preset unless `size` says otherwise; `commit` is that of the code that judges.
     Raises `ArgumentError` where there is no preset and no `size`, and `FolderError` where runs are of other code, not all
-    there, altered, or judged before with fewer seeds, where a sentence or the theory raised, or the study is of one's own.
+    there, altered, or judged before with other seeds, where a sentence or the theory raised, or the study is of one's own.
     """
     summary, stored = summary_of(folder), home.stored_plan(folder)
     if summary is None or stored is None:
@@ -50,7 +50,9 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         again = "Try foretrain report, which makes it anew from the journal."
         raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
     if home.looks_before(folder, plan):
-        raise FolderError(f"Verdicts of {folder} were seen with fewer seeds. Try a new folder.")
+        raise FolderError(
+            f"Verdicts of {folder} were seen with other seeds. Try another root seed."
+        )
     journal = scan(folder)
     if not size and plan.preset == OWN:
         rule = "name the size of a run whose parameters are those of no preset"

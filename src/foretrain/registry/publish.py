@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from foretrain.claims.claim import FAILS, HEADLINE, VERDICTS
 from foretrain.claims.rows import tally as counts
@@ -45,6 +44,8 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     cards = {study: _card(study, own[0].document) for study, own in known.items()}
     groups = questions()
     groups["Others"] = tuple(known.keys() - {name for names in groups.values() for name in names})
+    page = documentation() / "errata.md"
+    printed = page.read_text("utf-8").partition("\n")[2] if page.exists() else ""
     texts = {
         "index": document(
             "report/site.html",
@@ -61,7 +62,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             cards=cards,
             pictures=pictures,
         ),
-        "errata": document("report/errata.html", **_COMMON, title="Errata", printed=_printed()),
+        "errata": document("report/errata.html", **_COMMON, title="Errata", printed=html(printed)),
     }
     for study, own in known.items():
         derived = derivations(study, pages())
@@ -94,12 +95,6 @@ def _errata(table: Sequence[Line]) -> dict[str, list[tuple[Line, Line | None]]]:
             pair = line, corrected.get((id(line.record), line.row.id))
             errata.setdefault(document_of(line.place), []).append(pair)
     return errata
-
-
-def _printed() -> Any:
-    """Return the documentation's page of errata as HTML, without its title; "" where there is no documentation."""
-    page = documentation() / "errata.md"
-    return html(page.read_text(encoding="utf-8").partition("\n")[2]) if page.exists() else ""
 
 
 def _pictures(study: str, out: Path) -> list[tuple[str, str]]:

@@ -15,9 +15,7 @@ from foretrain.registry.record import Record
 from foretrain.words import count, duration
 
 OWN = "Derived here"
-DOCS = "docs/"
-_DOCUMENT = re.compile(r"(.+?) \((\d{4})\)")
-_NOTE = "Note on shared representations"
+_DOCUMENT = re.compile(r"Note on shared representations|(?!docs/).+? \(\d{4}\)")
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,8 @@ def lines(record: Record) -> list[Line]:
 
 def document_of(source: str) -> str:
     """Return the document that a source names: authors and year, or that it was derived here."""
-    if source.startswith(_NOTE):
-        return _NOTE
     match = _DOCUMENT.match(source)
-    return OWN if match is None or source.startswith(DOCS) else match[0]
+    return OWN if match is None else match[0]
 
 
 def facts(record: Record) -> dict[str, str]:

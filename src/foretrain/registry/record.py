@@ -20,7 +20,7 @@ from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.ledger import LEDGER, refuse_edited, seal
 from foretrain.results import decode
-from foretrain.results.files import write_atomic
+from foretrain.results.files import disk_errors, write_atomic
 
 FOLDER = "registry"
 DEFAULT = "default"
@@ -90,7 +90,8 @@ def place(folder: Path, study: str, size: str) -> Path:
 def write(folder: Path, record: Record) -> Path:
     """Write a record into a registry, in place of the one of that study and size, and into its ledger where it has one."""
     path = place(folder, record.study, record.size)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, toml(record).encode())
     if (folder / LEDGER).exists():
         seal(folder, [path])
@@ -134,8 +135,7 @@ def records(folder: Path, study: str = "*") -> list[Record]:
             f"There is no registry in {folder}: it stands in foretrain's repository. Try the command there, or --registry."
         )
     paths = [*folder.glob(f"{study}/*.toml")]
-    known = map(read, paths)
-    known = sorted(known, key=lambda each: (each.study, each.size != DEFAULT, each.size))
+    known = sorted(map(read, paths), key=lambda each: (each.study, each.size != DEFAULT, each.size))
     refuse_edited(folder, paths)
     return known
 

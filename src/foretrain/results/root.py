@@ -95,10 +95,9 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
     content = _read(folder / SUMMARY)
     if ROOT not in content:
         return []
-    names = (
-        [] if digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content) else [SUMMARY]
-    )
-    if not names:
+    sound = digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content)
+    names = [] if sound else [SUMMARY]
+    if sound:
         stored = checksum(folder) == content.get("store")
         if whole and stored:
             stored = checksum(folder, whole=True) == content.get("store_content")

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,10 @@ from foretrain.errors import ArgumentError
         (
             lambda: errors.finite_array("x", [1], ndim=2),
             "Argument `x` must have 2 axes, but has shape (1,).",
+        ),
+        (
+            lambda: errors.file_argument("x", os.devnull),
+            f"Argument `x` must be a regular file, but `{os.devnull}` is a pipe or a device. Put a file in its place.",
         ),
         (
             lambda: errors.same_length(x=[1, 2], y=[1]),

@@ -122,7 +122,6 @@ def _text(path: Path) -> str | None:
 
 def cache_folder() -> Path:
     """``$FORETRAIN_CACHE_DIR``, else ``foretrain`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
-    chosen = os.environ.get("FORETRAIN_CACHE_DIR")
-    if chosen:
+    if chosen := os.environ.get("FORETRAIN_CACHE_DIR"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretrain"

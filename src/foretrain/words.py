@@ -129,11 +129,8 @@ def duration(seconds) -> str:
     if seconds < 59.95:
         return f"{number(float(seconds), 3)} s"
     whole = round(seconds)
-    for size, unit, small_size, small_unit in (
-        (86400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
+    units = (86400, "d"), (3600, "h"), (60, "min"), (1, "s")
+    for (size, unit), (small_size, small_unit) in pairwise(units):
         if whole >= size:
             rest = whole % size // small_size
             return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")

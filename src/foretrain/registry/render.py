@@ -16,6 +16,7 @@ parameter, derived, or of other runs.
 """
 
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ from pathlib import Path
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.rows import by_rank, markdown, rows
 from foretrain.claims.table import ClaimTable
-from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
+from foretrain.errors import ForetrainError, StoreError, argument_error, file_argument, nearest
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
@@ -37,7 +39,7 @@ _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
     """Write the parts of pages, Markdown files and folders of them, that come from the registry; return the changed pages.
 
-    Raises `StoreError` where a page names what the registry does not have, `OSError` where one cannot be read.
+    Raises `StoreError` where a page names what the registry does not have, `ArgumentError` where one cannot be read.
     """
     return [write_atomic(page, text.encode()) for page, text in stale(pages, records).items()]
 
@@ -45,10 +47,12 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
 def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
     """Return each page that says otherwise than the registry, to its text as `render` writes it; raises as that does."""
     changed = {}
-    places = [path_argument("page", page) for page in pages]
-    files = [sorted(place.rglob("*.md")) if place.is_dir() else [place] for place in places]
+    files = [sorted(p.rglob("*.md")) if os.path.isdir(p) else [p] for p in pages]
     for page in itertools.chain(*files):
-        text = page.read_text(encoding="utf-8")
+        try:
+            text = read_file(file_argument("page", page, MOST_TEXT), MOST_TEXT).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise argument_error("page", "be text in UTF-8", f"`{page}` is not: {error}") from None
         try:
             new = rendered(text, records)
         except ForetrainError as error:

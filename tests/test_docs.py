@@ -20,7 +20,6 @@ from foretrain.cli import main
 from foretrain.plans import catalogue, define
 
 DOCS = Path(__file__).parents[1] / "docs"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGE = (DOCS / "extending.md").read_text("utf-8")
 ROLES = {
     "training": {"program", "inputs"},
@@ -66,8 +65,7 @@ class Reader:
     def type(self, line: str) -> str:
         program, *words = shlex.split(line, comments=True)
         assert program == "foretrain"
-        before = self.capsys.readouterr()
-        assert "Traceback" not in before.err
+        assert "Traceback" not in self.capsys.readouterr().err
         assert main(words) == 0, line
         return self.capsys.readouterr().out
 
@@ -90,7 +88,7 @@ class Reader:
         assert re.search(".*".join(parts), answer), f"{text}\nis not in\n{self.answer}"
 
 
-BLOCKS = BLOCK.findall(PAGE)
+BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL).findall(PAGE)
 
 
 @pytest.mark.slow
@@ -117,8 +115,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
         target = getattr(node, "target", None) or getattr(node, "targets", [node])[0]
         name = getattr(target, "id", getattr(target, "name", ""))
         role = next((r for r, names in ROLES.items() if name in names), "study")
-        decorators = getattr(node, "decorator_list", [])
-        start = min([node.lineno, *(item.lineno for item in decorators)])
+        start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
         parts[role].append("\n".join(text.splitlines()[start - 1 : node.end_lineno]))
     package = tmp_path / "site" / "mylab" / "autoencoder"
     package.mkdir(parents=True)
@@ -155,8 +152,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
 
 def test_the_page_names_all_that_a_study_may_define():
     table = PAGE.partition("## All that a study may define")[2].partition("What a claim may")[0]
-    named = set(re.findall(r"\w+", table))
-    assert define._PARTS | {"Parameters", "program"} <= named
+    assert define._PARTS | {"Parameters", "program"} <= set(re.findall(r"\w+", table))
 
 
 def test_what_a_few_seeds_can_show_is_as_the_page_says():

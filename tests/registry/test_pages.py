@@ -13,7 +13,6 @@ from foretrain.registry.record import place
 from foretrain.registry.render import rendered
 
 ROOT = Path(__file__).parents[2]
-REGISTRY = ROOT / "registry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VERDICT = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`,? (?:is )?(holds|fails|inconclusive)\b(?! *<!--)")
 
@@ -33,7 +32,7 @@ def test_no_table_of_verdicts_is_typed():
 
 def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_holds():
     for item in stored_records():
-        assert place(REGISTRY, item.study, item.size).exists()
+        assert place(ROOT / "registry", item.study, item.size).exists()
         benchmark = ROOT / "benchmarks" / item.study.replace("-", "_")
         assert item.study in catalogue.names() or benchmark.exists()
         assert item.commit

@@ -160,8 +160,7 @@ def test_the_page_never_overflows_sideways_nor_has_pale_or_small_words(open_page
 
 
 def test_on_a_phone_a_claim_is_a_card_with_its_plot_below(open_page, page):
-    browser = open_page(page, width=390)
-    row = find(browser, "table.claims tbody tr")[0]
+    row = find(open_page(page, width=390), "table.claims tbody tr")[0]
     message, against = (
         row.find_elements("css selector", name)[0] for name in (".statement", ".forest")
     )

@@ -35,10 +35,6 @@ ROOT["attributes"] |= {
 HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pid:[1]"}
 
 
-def root_of(content, path):
-    return metadata.attributes(json.loads(content), path)
-
-
 def named(function):
     """The function of a content and a path, whose ValueError becomes a line that names the path, as in the store's own."""
 
@@ -57,7 +53,7 @@ def named(function):
 KINDS = {
     "manifest": (MANIFEST, decode.manifest),
     "summary": (SUMMARY, parse),
-    "store root": (ROOT, named(root_of)),
+    "store root": (ROOT, named(lambda text, path: metadata.attributes(json.loads(text), path))),
     "array": (NODE, named(lambda content, path: metadata.node(content))),
     "configuration": (
         PLAN,
@@ -79,10 +75,6 @@ def test_whatever_is_in_a_file_is_decoded_or_named(kind, data):
         function(mutant, "the-file.json")
 
 
-def without(content, name):
-    return {key: value for key, value in content.items() if key != name}
-
-
 ODD = {
     "manifest": [
         {"plan": []},
@@ -93,7 +85,7 @@ ODD = {
         {"plan": {**PLAN, "parameters": {"a": {"b": 1}}}},
         {"plan": {**PLAN, "root_seed": -1}},
         {"plan": {**PLAN, "where": "a\0b"}},
-        {"plan": without(PLAN, "study")},
+        {"plan": {name: PLAN[name] for name in PLAN if name != "study"}},
         {"lanes": {"default": 0}},
         {"lanes": {"default": 10**9}},
         {"lanes": [5]},

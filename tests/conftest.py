@@ -12,6 +12,8 @@ import functools
 import gc
 import io
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -94,6 +96,23 @@ def x64():
 
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that mounts a disk of so many bytes; skips where that is not permitted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mounted(size):
+        how = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if shutil.which("mount") is None or subprocess.run(how, capture_output=True).returncode:
+            pytest.skip("mounting a small disk is not permitted here")
+        return place
+
+    yield mounted
+    while subprocess.run(["umount", str(place)], capture_output=True).returncode == 0:
+        pass
 
 
 @pytest.fixture(scope="session")

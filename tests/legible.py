@@ -131,10 +131,9 @@ def _unnamed(figure, hidden) -> list[str]:
 def _aligned(figure, ax) -> list:
     """Some axes and those in their row or column."""
     spec = ax.get_subplotspec()
-    places = [(other, other.get_subplotspec()) for other in figure.axes]
     return [ax] + [
         other
-        for other, place in places
+        for other, place in [(other, other.get_subplotspec()) for other in figure.axes]
         if spec is not None and place is not None
         if place.get_gridspec() is spec.get_gridspec()
         if place.colspan == spec.colspan or place.rowspan == spec.rowspan

@@ -53,10 +53,8 @@ def runs(
         arrays[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
     if outcome is not None:
         shape = tuple(lead.values())
-        arrays["outcome"] = (
-            tuple(lead),
-            np.broadcast_to(np.asarray(outcome, np.int8), shape).copy(),
-        )
+        filled = np.broadcast_to(np.asarray(outcome, np.int8), shape).copy()
+        arrays["outcome"] = tuple(lead), filled
     data = xr.Dataset(arrays)
     coords = {name: (name, list(values)) for name, values in axes.items()}
     if seeds:

@@ -114,8 +114,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
         target = getattr(node, "target", None) or getattr(node, "targets", [node])[0]
         name = getattr(target, "id", getattr(target, "name", ""))
         role = next((r for r, names in ROLES.items() if name in names), "study")
-        decorators = getattr(node, "decorator_list", [])
-        start = min([node.lineno, *(item.lineno for item in decorators)])
+        start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
         parts[role].append("\n".join(text.splitlines()[start - 1 : node.end_lineno]))
     package = tmp_path / "site" / "mylab" / "autoencoder"
     package.mkdir(parents=True)

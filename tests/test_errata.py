@@ -65,8 +65,7 @@ def test_the_sum_of_embeddings_grows_unless_it_is_zero():
     start = np.random.default_rng(1).uniform(-0.5, 0.5, (10, 2))
     step = 1e-4
     sums = exact_flow(start, np.array([0.0, step, 2 * step]), ten, training).sum(1)
-    matrix = incidence(ten)[inside(ten, training)]
-    squares, size = ((matrix @ start) ** 2).sum(), (start**2).sum()
+    squares, size = ((incidence(ten)[inside(ten, training)] @ start) ** 2).sum(), (start**2).sum()
     pace = (-3 * sums[0] + 4 * sums[1] - sums[2]) / (2 * step)
     # A difference of the second order: what is left is a third derivative times the square of the step.
     np.testing.assert_allclose(pace, 2 * squares / size**2 * sums[0], rtol=1e-3)

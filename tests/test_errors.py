@@ -1,7 +1,17 @@
+import os
+
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError, finite_array, integer, one_of, real, same_length
+from foretrain.errors import (
+    ArgumentError,
+    file_argument,
+    finite_array,
+    integer,
+    one_of,
+    real,
+    same_length,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +32,10 @@ from foretrain.errors import ArgumentError, finite_array, integer, one_of, real,
         (
             lambda: finite_array("x", [1.0, np.inf]),
             "`x` must hold finite numbers, but has 1 that are not, the first at (1,).",
+        ),
+        (
+            lambda: file_argument("x", os.devnull),
+            f"`x` must be a regular file, but `{os.devnull}` is a pipe or a device. Put a file in its place.",
         ),
         (lambda: finite_array("x", ["a"]), "`x` must hold real numbers, but has dtype <U1."),
         (lambda: finite_array("x", [1], ndim=2), "`x` must have 2 axes, but has shape (1,)."),

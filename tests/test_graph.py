@@ -30,8 +30,7 @@ def acyclic_graphs(draw):
     order = draw(st.permutations(range(size)))
     pairs = [(i, j) for j in range(size) for i in range(j)]
     chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=12))
-    used = sorted({end for pair in chosen for end in pair}, key=order.index)
-    nodes = {f"n{i}": 1 for i in used}
+    nodes = {f"n{i}": 1 for i in sorted({end for pair in chosen for end in pair}, key=order.index)}
     edges = {f"e{k}": [f"n{i}", f"n{j}"] for k, (i, j) in enumerate(chosen)}
     return graph_from_dict({"nodes": nodes, "edges": edges})
 

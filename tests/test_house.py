@@ -178,8 +178,7 @@ def test_data_that_answer_know_neither_words_nor_pictures():
         text = path.read_text("utf-8")
         if re.search(r"^\s*class \w+\([^)]*\bFinding\b", text, re.MULTILINE):
             assert f"{module}_words" in MODULES, module
-            words = re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", text)
-            assert words == [], module
+            assert re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", text) == [], module
 
 
 def test_no_file_has_more_than_400_lines():
@@ -294,10 +293,9 @@ def remade(words: list[str]):
     from foretrain.commands import runs as commands
 
     arguments = cli._parse(words[1:], {})
-    values = commands.typed_values(arguments)
     return make_plan(
         catalogue.load(arguments.study),
-        values,
+        commands.typed_values(arguments),
         seeds=arguments.seeds,
         root_seed=arguments.root_seed,
     )
@@ -361,9 +359,8 @@ ROW = re.compile(
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_every_claim_of_a_studys_page_is_a_sentence_of_the_study(name):
-    page = DOCS / "studies" / f"{name}.md"
     statements = {claim.id: claim.statement for claim in catalogue.load(name).sentences}
-    rows = ROW.findall(page.read_text("utf-8"))
+    rows = ROW.findall((DOCS / "studies" / f"{name}.md").read_text("utf-8"))
     assert rows, "a page shows its claims"
     for id, statement in rows:
         id = re.sub(r"\[[^]]*\]", "", id)

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted([DOCS / "tutorial.md", *DOCS.glob("theory/*.md")])
-FRONT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SLOW = {"learning-coefficients", "lazy-perceptron"}  # they take seconds
 # What cells say that the prose says, too, or where rounding alone must be left.
@@ -61,7 +60,7 @@ def run(cell: str, name: str, names: dict):
 def test_the_cells_of_a_page_run_and_say_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = page.read_text("utf-8")
-    assert text.startswith(FRONT)
+    assert text.startswith("---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n")
     names: dict = {"__name__": "__main__"}
     for number, cell in enumerate(CELL.findall(text), 1):
         shown = run(cell, f"{page.name}, cell {number}", names)

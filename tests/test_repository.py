@@ -95,5 +95,4 @@ def test_pages_for_agents_name_pages_that_there_are():
 def test_what_is_released_holds_what_its_tests_read():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     released = set(settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
-    needed = {"/src", "/tests", "/docs", "/registry", "/*.md", "/paper.bib", "/llms.txt"}
-    assert needed <= released
+    assert {"/src", "/tests", "/docs", "/registry", "/*.md", "/paper.bib", "/llms.txt"} <= released

@@ -182,6 +182,20 @@ def path_argument(name: str, value) -> Path:
     return Path(text)
 
 
+def file_argument(name: str, value, most: float = math.inf) -> Path:
+    """Return `value` as a path at which there is nothing, or a regular file of at most so many bytes, or raise.
+
+    What may never end, such as a pipe or a device, is not opened.
+    """
+    path = path_argument(name, value)
+    if os.path.exists(path) and not os.path.isfile(path):
+        got = f"`{path}` is {'a folder' if os.path.isdir(path) else 'a pipe or a device'}"
+        raise argument_error(name, "be a regular file", got, "Put a file in its place.")
+    if os.path.exists(path) and (size := os.path.getsize(path)) > most:
+        raise argument_error(name, f"be a file of at most {most} bytes", f"`{path}` has {size}")
+    return path
+
+
 def finite_array(name: str, value, *, ndim: int | None = None) -> np.ndarray:
     """Return `value` as a NumPy array of finite numbers with `ndim` axes, or raise naming the first bad entry."""
     try:

@@ -5,7 +5,6 @@ output node no outgoing one, and every other node is hidden. The graph has no cy
 """
 
 import math
-import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 
-from foretrain.errors import ArgumentError, argument_error, integer, nearest
+from foretrain.errors import argument_error, file_argument, integer, nearest
 from foretrain.words import cut
 
 MAX_PATHS = 10_000
@@ -225,25 +224,21 @@ def read_graph(path: str | PathLike) -> Graph:
     Raises:
         ArgumentError: the file cannot be read, is too large, is no TOML file, or breaks a rule of `graph_from_dict`.
     """
+    path = file_argument("graph", path, _LARGEST_FILE)
     try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            content = file.read(_LARGEST_FILE + 1) if size <= _LARGEST_FILE else b""
-        if max(size, len(content)) > _LARGEST_FILE:
-            got = f"`{path}` has {max(size, len(content))} bytes"
-            raise argument_error("graph", f"be a file of at most {_LARGEST_FILE} bytes", got)
-        text = content.decode("utf-8")
+        text = path.read_bytes().decode("utf-8")
         if _TOO_DEEP.search(text):
-            got = f"`{path}` has a key of more than 50 parts"
-            raise argument_error("graph", "name a TOML file of a graph", got)
+            raise ValueError("a key has more than 50 parts")
         description = tomllib.loads(text)
-    except ArgumentError:
-        raise
-    except (OSError, RecursionError, ValueError) as error:  # a number of thousands of digits, too
-        deep = "it is nested too deeply" if isinstance(error, RecursionError) else ""
-        reason = deep or getattr(error, "strerror", "") or str(error).rstrip(".")
-        raise argument_error("graph", "name a TOML file", f"`{path}`: {reason}") from None
-    return graph_from_dict(description)
+    except OSError as error:
+        reason = error.strerror
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        reason = str(error).rstrip(".")
+    else:
+        return graph_from_dict(description)
+    raise argument_error("graph", "name a TOML file", f"`{path}`: {reason}")
 
 
 def count_paths(graph: Graph) -> int:

@@ -102,24 +102,21 @@ def declare(
         got = f"is {dims!r}, {named!r}"
         repair = 'Try declare("step mode", strength="How much of each component is passed on.").'
         raise argument_error("dims", "be one text, with names and meanings behind it", got, repair)
-    for name, text in {**named, **meanings}.items():
+    texts, own = {**named, **meanings}, tuple(dims.split())
+    for name, text in texts.items():
         if not isinstance(text, str):
             raise argument_error(name, "have a sentence as its meaning", f"has {text!r}")
     one_of("kind", kind, ("float", "int", "bool", "str"))
     words = {"unit": unit, "kind": kind, "source": source}
-    variables = [
-        Variable(name, tuple(dims.split()), meaning=text, **words)
-        for name, text in {**named, **meanings}.items()
-    ]
+    variables = [Variable(name, own, meaning=text, **words) for name, text in texts.items()]
     if not sys._getframe(1).f_code.co_filename.startswith(_PACKAGE):
         _own.update({variable.name: variable for variable in variables})
         return
     for variable in variables:
         known = _declared.setdefault(variable.name, variable)
         if known != variable:
-            raise VocabularyError(
-                f"Variable `{variable.name}` is declared twice: {known} and {variable}."
-            )
+            both = f"{known} and {variable}"
+            raise VocabularyError(f"Variable `{variable.name}` is declared twice: {both}.")
 
 
 def lookup(name: str) -> Variable:

@@ -81,13 +81,9 @@ def digits_to_tell_apart(*values, fewest: int = _DIGITS) -> int:
     finite or equal to within rounding do not count.
     """
     numbers = sorted(float(value) for value in values if value is not None and math.isfinite(value))
-    pairs = [
-        (low, high)
-        for low, high in pairwise(numbers)
-        if high - low > _CLOSE * max(abs(low), abs(high))
-    ]
+    pairs = [(a, b) for a, b in pairwise(numbers) if b - a > _CLOSE * max(abs(a), abs(b))]
     for digits in range(fewest, _MOST_DIGITS):
-        if all(number(low, digits) != number(high, digits) for low, high in pairs):
+        if all(number(a, digits) != number(b, digits) for a, b in pairs):
             return digits
     return _MOST_DIGITS
 
@@ -130,11 +126,8 @@ def duration(seconds) -> str:
     if seconds < 59.95:
         return f"{number(float(seconds), 3)} s"
     whole = round(seconds)
-    for size, unit, small_size, small_unit in (
-        (86400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
+    units = (86400, "d"), (3600, "h"), (60, "min"), (1, "s")
+    for (size, unit), (small_size, small_unit) in pairwise(units):
         if whole >= size:
             rest = whole % size // small_size
             return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")

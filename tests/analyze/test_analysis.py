@@ -201,8 +201,7 @@ def test_sampling_says_what_curvature_says_where_the_loss_is_quadratic(labelled)
     ):
         assert abs(value - result.costs.effective(eps)[0]) < 4 * error < 0.6
     assert result.sampled.trusted.all()
-    rows = dict_of(result)["Effective parameters"]
-    assert all(" ± " in row[-1] for row in rows)
+    assert all(" ± " in row[-1] for row in dict_of(result)["Effective parameters"])
     assert sum("sampling and curvature agree" in line for line in differences(result)) == 3
 
 

@@ -24,12 +24,11 @@ def changed(rows):
 
 
 MODELS = [changed({}), changed({4: 2 * FIRST[3]}), changed({0: 0 * FIRST[0]})]
-STEPS = [0, 10, 40]
 
 
 @pytest.fixture(scope="module")
 def result():
-    return trajectory(MODELS, X, 1e-3, moments=STEPS)
+    return trajectory(MODELS, X, 1e-3, moments=[0, 10, 40])
 
 
 def test_free_directions_over_training_are_those_known_by_source(result):

@@ -1,7 +1,5 @@
 """Sampled numbers of effective parameters, and what each check notices."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -166,10 +164,6 @@ def test_the_localised_form_is_that_of_its_own_pull_and_of_what_moves():
     assert set(values.checks[0].leaves) == {"['b']"}
 
 
-def zeros(*widths):
-    return [jnp.zeros((out, into)) for into, out in itertools.pairwise(widths)]
-
-
 def squared(weights, data):
     return data + (linear(weights, jnp.eye(weights[0].shape[1])) ** 2).sum()
 
@@ -177,7 +171,8 @@ def squared(weights, data):
 def test_a_singular_point_has_the_coefficient_of_its_determinant_not_its_limit():
     """Two linear layers at zero, where the Hessian vanishes and has no largest value around."""
     with jax.enable_x64(True):
-        singular = posterior(squared, zeros(4, 1, 3), jnp.zeros(1), beta=100.0)
+        layers = [jnp.zeros((1, 4)), jnp.zeros((3, 1))]
+        singular = posterior(squared, layers, jnp.zeros(1), beta=100.0)
         values = sampled_parameters(singular, gradients=400_000, until_trusted=False)
     exact = 2 * coefficient_at((4, 1, 3), 100.0)
     assert abs(values.value[0] - exact) < 3.5 * values.error[0] < 0.2

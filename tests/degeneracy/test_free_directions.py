@@ -99,8 +99,7 @@ def test_a_neuron_that_is_on_where_less_is_seen_has_free_weights():
         "activations": 0, "jacobians": 0, "synchronized": 6, "conditional": 1
     }  # fmt: skip
     assert freedom.counted == deficit == 7
-    alone = conditional_directions(net, x, 0)
-    free = [(v, u) for v, u in alone if not v.any()]
+    free = [(v, u) for v, u in conditional_directions(net, x, 0) if not v.any()]
     assert len(free) == 1
     np.testing.assert_allclose(np.abs(free[0][1]), np.eye(3)[1][:, None] * np.eye(3)[0], atol=1e-12)
 

@@ -15,8 +15,6 @@ from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, cost, jacobia
 from foretrain.degeneracy.network import forward
 from foretrain.errors import ArgumentError, TooLarge
 
-ONLY_GRAM = {"gram": (0.0, 0.0)}
-
 
 def linear(weights, x):
     """Its Jacobian is x itself."""
@@ -52,7 +50,7 @@ def test_squares_lose_half_of_the_digits(monkeypatch):
     """By the Gram matrix a value of 1e-5 of the largest counts, 1e-6 is in doubt; costs are the same."""
     net, x = planted.drawn((3, 4, 3)), planted.data(300, 3)
     whole = jacobian_spectrum(net, x)
-    monkeypatch.setattr(module, "cost", lambda *_: ONLY_GRAM)
+    monkeypatch.setattr(module, "cost", lambda *_: {"gram": (0.0, 0.0)})
     spectrum = jacobian_spectrum(net, x)
     assert (whole.rank, whole.exact) == (spectrum.rank, spectrum.exact) == (20, True)
     assert whole.gap[1] < 1e-14 < spectrum.resolution == 1e-7

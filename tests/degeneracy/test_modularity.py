@@ -18,8 +18,6 @@ from foretrain.degeneracy.interactions.wiring import wired
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 
-strengths = st.floats(0.02, 1)
-
 
 def planted(sizes, between):
     """Dense modules with a few weights between them."""
@@ -49,7 +47,7 @@ def same(parting, labels):
     return len(pairs) == len(set(parting)) == len(set(labels))
 
 
-@given(strengths, st.floats(1e-6, 0.5))
+@given(st.floats(0.02, 1), st.floats(1e-6, 0.5))
 @settings(max_examples=25)
 def test_the_secant_of_a_quadratic_constraint_is_its_formula_and_the_derivative_a_step(w, eps):
     """L = w² v² in |v| <= 1 has the volume min(1, eps^{1/2}/w)."""

@@ -216,8 +216,7 @@ def layered(kind, layers=None):
 
 def test_a_chain_of_vectors_has_its_layers():
     module, network, _, kinds = layered((vectors, (2, 4)))
-    names = ["relu", None, "silu", None, "identity", None]
-    assert kinds == [(name, False) for name in names]
+    assert kinds == [(name, False) for name in ["relu", None, "silu", None, "identity", None]]
     np.testing.assert_array_equal(network.params[0]["weight"], module[1].weight.detach())
 
 

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import jax
 import pytest
@@ -57,17 +58,13 @@ def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     assert (done.ran, [run.note for run in stored]) == (2, ["", ""])
 
 
-def no_link(*_):
-    raise OSError
-
-
 def test_a_process_keeps_its_programs_also_without_links_and_leaves_jax_as_it_was(
     cache, monkeypatch
 ):
     own, kept = jax.config.jax_compilation_cache_dir, [entries(cache)]
     jax.config.update("jax_compilation_cache_dir", None)
     before = {**jax.config.values}
-    for link in (os.link, os.link, no_link):
+    for link in (os.link, os.link, Mock(side_effect=OSError)):
         monkeypatch.setattr("os.link", link)
         with program_cache():
             assert jax.jit(lambda x: 7.5 * x)(2.0) == 15

@@ -13,7 +13,6 @@ from foretrain.engine.places import GPU, backends
 
 pytestmark = pytest.mark.skipif(GPU not in backends(), reason="needs an NVIDIA GPU and JAX for it")
 SIDE, TURNS = 64, 32
-EPS = np.finfo(np.float32).eps
 
 
 def turned(precision):
@@ -40,7 +39,7 @@ def turned(precision):
 
 def test_products_in_float32_have_its_rounding_and_those_in_tf32_eight_thousand_times_it():
     # The rounding of a product is that of a sum of 64 terms at most; those of the turns add up at most.
-    assert turned("float32") < TURNS * SIDE**0.5 * EPS
+    assert turned("float32") < TURNS * SIDE**0.5 * np.finfo(np.float32).eps
     assert turned("tf32") > 2**-11
     assert turned("float64") < 1e-12
 

@@ -243,8 +243,7 @@ def test_what_falls_out_of_a_step_is_kept_every_step_and_changes_nothing_else():
 @pytest.mark.parametrize("keep_state", ["end", "all"])
 def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
     plain = by_identity(ride(cubic(), mixed(5), {}, 4))
-    program = with_snapshots(cubic(), keep_state)
-    for run in ride(program, mixed(5), {}, 4):
+    for run in ride(with_snapshots(cubic(), keep_state), mixed(5), {}, 4):
         other = plain[run.identity]
         np.testing.assert_array_equal(run.curves["loss"], other.curves["loss"])
         if keep_state == "end":

@@ -25,8 +25,7 @@ from foretrain.plans.plan import make_plan
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
 
-RANDOM = np.random.default_rng(0)
-X = RANDOM.standard_normal((12, 4))
+X = np.random.default_rng(0).standard_normal((12, 4))
 Y = np.sin(X[:, :1])
 RUN, FLOW = Simulation(Corner(True, True, True)), Simulation(Corner(True, True), 2)
 

@@ -28,8 +28,7 @@ def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4):
     covered = np.full(shares.shape, np.nan)
     for at, plant in enumerate(study.PLANTS[1:], 1):
         causes = [study.CAUSES.index(item) for item in plant.split(", ")]
-        parts = (share,) if len(causes) == 1 else (60.0, 35.0)
-        for cause, part in zip(causes, parts, strict=True):
+        for cause, part in zip(causes, (share,) if len(causes) == 1 else (60.0, 35.0), strict=True):
             shares[at, :, cause], worth[at, :, cause] = part, part / 100
             covered[at, :, cause] = hits
         if len(causes) > 1:

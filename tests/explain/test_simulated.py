@@ -75,8 +75,7 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     training, drawn, rows, simulator = named(name)
     curves = simulator.run(Corner(step=True, batches=True))
     for at in range(2):
-        kernel = Kernel(training, start_of(drawn, at))
-        train, test, end = kernel.predicted(rows[at], simulator.at)
+        train, test, end = Kernel(training, start_of(drawn, at)).predicted(rows[at], simulator.at)
         np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
         np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
         leaves = map(jax.tree.leaves, (start_of(curves.weights, at), end))

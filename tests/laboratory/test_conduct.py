@@ -1,9 +1,11 @@
 """Folders of commands that are refused, stopped or repeated."""
 
 import contextlib
+import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from foretrain.laboratory.opened import opened
 from foretrain.laboratory.stages import Stage
 from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
+from foretrain.results.files import disk_errors
 from foretrain.results.lock import LockedError, lock
 from foretrain.results.summary import read_summary
 
@@ -192,6 +195,20 @@ def test_python_that_skips_assertions_is_refused_in_one_line(tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("foretrain: Results cannot be written or read under python -O")
     assert not (tmp_path / "a").exists()
+
+
+def test_a_disk_that_is_full_while_figures_are_drawn_costs_none_of_them(folder, monkeypatch):
+    def save(drawings, place):
+        with disk_errors(place / "a.svg"):
+            raise OSError(errno.ENOSPC, "no space is left")
+
+    shutil.rmtree(folder / "figures")
+    with monkeypatch.context() as patch:
+        patch.setattr("foretrain.figures.save", save)
+        with pytest.raises(FolderError, match=r"figures is full\. What was finished is kept"):
+            rebuild(folder)
+    foretrain.run("one-mode", seeds=2, workers=0, out=folder, **SMALL)
+    assert list((folder / "figures").glob("*.svg"))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -163,9 +162,8 @@ def test_no_alteration_of_a_record_makes_the_registry_raise(tmp_path, capsys):
         copy = tmp_path / "registry" / record.relative_to(REPOSITORY / "registry")
         copy.parent.mkdir(parents=True)
         copy.write_bytes(altered(record.read_bytes(), draw))
-        words = ["registry", "list", "--registry", tmp_path / "registry"]
         publish = ["publish", "--registry", tmp_path / "registry", "--out", tmp_path / "site"]
-        for command in (words, publish):
+        for command in (["registry", "list", "--registry", tmp_path / "registry"], publish):
             wrong = refusal(command, capsys)
             assert wrong is None, f"case {number}: {record}: {wrong}"
         shutil.rmtree(tmp_path / "registry")
@@ -213,23 +211,6 @@ def test_a_command_killed_at_any_stage_ends_the_next_time_as_if_it_had_not_been(
         assert "Traceback" not in message, what
         assert same(out, tmp_path / "undisturbed"), what
         shutil.rmtree(out)
-
-
-@pytest.fixture
-def small_disk():
-    """A function that mounts a disk of so many bytes; skips where that is not permitted."""
-    place = Path(tempfile.mkdtemp(prefix="foretrain-disk-"))
-
-    def mounted(size):
-        how = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-        if shutil.which("mount") is None or subprocess.run(how, capture_output=True).returncode:
-            pytest.skip("mounting a small disk is not permitted here")
-        return place
-
-    yield mounted
-    while subprocess.run(["umount", str(place)], capture_output=True).returncode == 0:
-        pass
-    place.rmdir()
 
 
 @pytest.mark.parametrize("kind", ["disk", "file"])

@@ -1,6 +1,7 @@
-"""Files of a folder that never end, are no files or are far too large: each is one line at every door, in little memory.
+"""Files that never end, are no files or are far too large: each is one line at every door, in little memory.
 
-Which files those are is not listed here: an audit hook names what the doors open. Every case runs in a process of its own.
+Which files of a folder those are is not listed here: an audit hook names what the doors open, and every case runs in a process
+of its own. Beside these stand doors to which a file is named.
 """
 
 import os
@@ -16,8 +17,10 @@ import pytest
 from tiny_study import RUN, TINY
 
 from foretrain.cli import main
+from foretrain.machine import memory_limited
 
-DOORS = [
+EXPLAIN = "--steps 2 --learning-rate 0.1 --out O/explained"
+DOORS = [  # of a folder of results F
     "show F",
     "show F --check",
     "show F --json",
@@ -26,6 +29,26 @@ DOORS = [
     "report F/.. --out O/index",
     "compare F F",
     "export F --to csv --out O/table",
+]
+PARTS = "analyze net.npz --data x.npy --seconds 0 --out X/analysis.parts"
+FILE_DOORS = [  # of a file X, or of a folder X with a file in it
+    "run tiny.py --config X.toml --out O/run",
+    "run X.py --out O/run",
+    "sweep X.toml --out O/run",
+    *(f"compare X{ending} theory" for ending in (".csv", ".json", ".parquet")),
+    "predict X.toml gated.npz",
+    "predict graph.toml X.npz",
+    *(f"explain {files} {EXPLAIN}" for files in ("X.py data.npz", "X.safetensors data.npz")),
+    *(f"explain model.py {files} {EXPLAIN}" for files in ("X.npz", "x.npy --labels X.npy")),
+    *(f"explain model.py data.npz --{o} {EXPLAIN}" for o in ("order X.npy", "measured X.csv")),
+    "explain model.py data.npz --steps 2 --learning-rate X.npy",
+    *(f"analyze {files} --seconds 0" for files in ("X.npz --data x.npy", "net.npz --data X.npy")),
+    *(f"analyze net.npz --data x.npy --{o} X.npy --seconds 0" for o in ("labels", "outputs")),
+    PARTS,
+    "registry render X/page.md --registry records",
+    "registry list --registry X/one-mode/default.toml",
+    "registry list --registry X/ledger.txt",
+    "publish --registry records --out X/index.html",
 ]
 HOW = {
     "pipe": os.mkfifo,
@@ -49,6 +72,31 @@ def sent(tmp_path_factory):
     for file in (study.parent / "manifest.json", study.parent / "summary.json"):
         file.write_text(file.read_text().replace(str(base / "tiny.py"), str(study)))
     return base / "in"
+
+
+def wrong_words(door, place, make):
+    """The words of a door to which a wrong file is named: that file, or the folder in which it lies."""
+    (name,) = (word for word in door.split() if word.startswith("X"))
+    wrong = place / name.replace("X", "wrong", 1)
+    wrong.parent.mkdir(parents=True, exist_ok=True)
+    make(wrong)
+    word = str(place / "wrong") if "/" in name else str(wrong)
+    return [word if w == name else w.replace("O/", f"{place}/") for w in door.split()]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("door", FILE_DOORS)
+def test_a_file_that_is_named_may_be_a_pipe_endless_large_or_a_folder(
+    files, tmp_path, monkeypatch, capsys, door
+):
+    monkeypatch.chdir(files)
+    for kind, make in HOW.items():
+        command = wrong_words(door, tmp_path / kind, make)
+        with memory_limited(MOST_MB * 1e6):
+            code, err = main(command), capsys.readouterr().err
+        lines = re.findall("^foretrain: (?!.*MemoryError)", err, re.M)
+        wanted = (0, 0) if (door, kind) == (PARTS, "large") else (2, 1)
+        assert (code, len(lines)) == wanted, f"{kind}: {err}"
 
 
 def words(door, folder, out):

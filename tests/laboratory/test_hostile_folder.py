@@ -14,7 +14,7 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import FolderError
 from foretrain.plans import catalogue
-from foretrain.plans.named_before import is_known, remember
+from foretrain.plans.named_before import _MOST_NAMES, is_known, remember
 from foretrain.registry.measure import measure
 
 FIGURES = """
@@ -170,10 +170,10 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
     (tmp_path / "out" / "figures").unlink()
     known = catalogue.load(tmp_path / "tiny.py")
     assert is_known(known)
-    files = (
-        "helper.py helpers/tool.py a/b/c.pyc deep/__init__.so __pycache__/x.pyc my-tools/2024.py"
-    )
-    for name in files.split():
+    page = Path(__file__).parents[2] / "docs" / "security.md"
+    assert f"more than {_MOST_NAMES:,} names" in page.read_text("utf-8")
+    binary = "a/b/c.pyc deep/__init__.so __pycache__/x.pyc"
+    for name in f"helper.py helpers/tool.py {binary} my-tools/2024.py".split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("evil = True\n")
         assert not is_known(known), name
@@ -242,8 +242,7 @@ def test_a_page_that_is_there_stays_and_one_that_is_not_is_made(hostile, capsys)
 @pytest.mark.parametrize("door", ["show", "report-elsewhere", "index", "compare-page", "export"])
 def test_a_command_that_is_started_in_the_folder_imports_nothing_of_it(hostile, start, door):
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    source = Path(foretrain.__file__).parents[1]
-    environment["PYTHONPATH"] = str(source)
+    environment["PYTHONPATH"] = str(Path(foretrain.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, *start, *DOORS[door]], capture_output=True, text=True, env=environment
     )

@@ -21,14 +21,13 @@ from foretrain.registry.present import study_of
 from foretrain.registry.small import PRESETS
 
 FILE = Path(__file__).with_name("golden.toml")
-SEEDS = 2
 #: Rounding of two machines, amplified by solvers and by maps of many steps, stays far below; a mutation is off by 0.05.
 TOLERANCE = 1e-4
 
 
 def predicted(name: str) -> Grid:
     """Return the grid of a study of `small.toml` with the theory of all its cells, two seeds of each."""
-    plan = make_plan(study_of(name.partition(".")[0]), {**PRESETS[name], "seeds": SEEDS})
+    plan = make_plan(study_of(name.partition(".")[0]), {**PRESETS[name], "seeds": 2})
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
     if not plan.study.predicts:
         return whole

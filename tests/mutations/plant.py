@@ -11,7 +11,6 @@ from foretrain.plans.grid import Grid
 
 LEAST = 0.05  # of the norm of an array; a smaller change is no mutation
 ROUNDING = 1e-12  # a variable that stays below is rounding, and none of its changes are looked at
-FACTORS = (1.05, 0.9)
 CLOCK = 1.1
 _OUTCOMES = ("outcome", "steps_taken")
 _LEAKS = {"validation_": "", "heldout_": "", "untrained_": ""}
@@ -59,7 +58,7 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
 def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
     """Yield kind, words and the mutated array; whole numbers and truth values keep their type."""
     if values.dtype.kind == "f":
-        for factor in FACTORS:
+        for factor in (1.05, 0.9):
             yield "theory", f"times {factor:g}", values * factor
         if values.sizes.get("step", 0) > 3:
             yield "clock", f"read at {CLOCK:g} of its step", _at_another_time(values)

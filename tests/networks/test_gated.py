@@ -16,8 +16,7 @@ seeds = st.integers(0, 2**32 - 1)
 def random_network(seed: int, samples: int = 9):
     """A random acyclic graph (parallel edges, skips, several inputs and outputs), real gates, data and weights."""
     draw = np.random.default_rng(seed)
-    size = int(draw.integers(3, 7))
-    pairs = [(i, j) for j in range(size) for i in range(j)]
+    pairs = [(i, j) for j in range(int(draw.integers(3, 7))) for i in range(j)]
     chosen = [pairs[k] for k in draw.integers(0, len(pairs), size=int(draw.integers(3, 10)))]
     nodes = {
         f"n{i}": int(draw.integers(1, 4)) for i in sorted({i for pair in chosen for i in pair})

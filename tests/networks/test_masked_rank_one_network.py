@@ -14,20 +14,16 @@ def place(seed, size=6):
     return network.Position(jnp.array(left), jnp.array(right), jnp.array(scale), jnp.array(0.5))
 
 
-def mask(seed, size=6, pairs=14):
-    return jnp.array(routing.nested(size, pairs, np.random.default_rng(seed)).astype(float))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_network_of_the_theory_and_moves_along_what_is_conserved(x64, seed):
-    position, trained = place(seed), mask(seed)
+    position = place(seed)
+    trained = jnp.array(routing.nested(6, 14, np.random.default_rng(seed)).astype(float))
     u, v, s, _ = (np.array(part) for part in position)
     state, pairs = (u, v, float(s)), np.array(trained)
     assert float(network.loss(position, trained)) == pytest.approx(theory.loss(state, pairs))
     moving = network.velocity(position, trained)
     slope = jax.jit(jax.grad(network.loss))(position, trained)
-    expected = theory.velocity(state, pairs)
-    for own, down, theirs in zip(moving[:3], slope[:3], expected, strict=True):
+    for own, down, theirs in zip(moving[:3], slope[:3], theory.velocity(state, pairs), strict=True):
         np.testing.assert_allclose(own, -down, rtol=1e-12)
         np.testing.assert_allclose(own, theirs, rtol=1e-12)
     assert float(moving.progress) == float(position.scale)

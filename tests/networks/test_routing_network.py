@@ -93,8 +93,7 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
     small = network.random_weights(jax.random.key(0), *size, 0.1, law=law)
     large = network.random_weights(jax.random.key(0), *size, 0.4, law=law)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(4 * a, b, rtol=1e-5), small, large)
-    host = random_start(np.random.default_rng(0), *size, law)
-    for start, scale in ((small, 0.1), (host, 1.0)):
+    for start, scale in ((small, 0.1), (random_start(np.random.default_rng(0), *size, law), 1.0)):
         for matrix in (start.encoders[1] / scale, start.hidden / scale, start.decoders[2] / scale):
             if law == "orthogonal":
                 np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 1, rtol=1e-5)

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from foretrain.networks import transformer
 from foretrain.networks.transformer import Transformer
@@ -23,11 +24,6 @@ def embedding():
     return np.random.default_rng(7).standard_normal((SYMBOLS, DIM))
 
 
-def softmax(scores):
-    odds = np.exp(scores - scores.max(-1, keepdims=True))
-    return odds / odds.sum(-1, keepdims=True)
-
-
 def normal(x, scale, shift):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(
         x.var(-1, keepdims=True) + 1e-5
@@ -41,7 +37,7 @@ def pair(weights, embedding, a, b):
         w = Transformer(*(np.asarray(leaf)[layer] for leaf in weights[:-3]), *weights[-3:])
         inward = normal(tokens, w.scale_1, w.shift_1) @ w.inward + w.inward_bias
         query, key, value = np.split(inward, 3, axis=1)
-        attention = softmax(query @ key.T / np.sqrt(DIM))
+        attention = softmax(query @ key.T / np.sqrt(DIM), axis=-1)
         tokens = tokens + (attention @ value) @ w.outward + w.outward_bias
         hidden = np.maximum(normal(tokens, w.scale_2, w.shift_2) @ w.widen + w.widen_bias, 0)
         tokens = tokens + hidden @ w.narrow + w.narrow_bias

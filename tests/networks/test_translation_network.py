@@ -43,8 +43,7 @@ def test_gradient_is_that_of_the_note_s_block_loss(network, loss_mask, block, fe
     monkeypatch.setattr(translation, "FEW", few)
     weights, trained = network
     slope = jax.jit(jax.grad(block_loss))(weights, trained, jnp.asarray(block))
-    ours = negative_gradient(weights, trained, loss_mask)
-    for got, expected in zip(ours, slope, strict=True):
+    for got, expected in zip(negative_gradient(weights, trained, loss_mask), slope, strict=True):
         # Same arithmetic in another order, float64.
         np.testing.assert_allclose(got, -expected, rtol=1e-12, atol=1e-14)
     error = (pair_errors if loss_mask == "full" else pair_diagonal_errors)(maps(weights))

@@ -124,8 +124,7 @@ def test_an_unequal_start_is_predicted_as_a_network_from_it_is_trained(imbalance
 def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
     shares = {}
     for scale in (0.1, 1e-2, 1e-3):
-        modes = of(race(), init_scale=scale).modes
-        first = {mode.path: mode for mode in modes if mode.mode == 1}
+        first = {mode.path: mode for mode in of(race(), init_scale=scale).modes if mode.mode == 1}
         assert len(first) == 4
         shared, own = first["x-shared>shared-y1"], first["x-own1>own1-y1"]
         assert shared.share + own.share == pytest.approx(1, abs=1e-6)

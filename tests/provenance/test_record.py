@@ -32,7 +32,7 @@ def claims(**changes):
         ([look(), look(commit="later")], []),
         (
             [look(claims=claims(a=["v", "m"]))],
-            ["Reworded after the first run (what they measure, allow and predict did not change): a."],
+            ["Reworded after the first run (what they measure, allow and predict is the same): a."],
         ),
         (
             [look(), look(claims=claims(a=["w", "n"]), verdicts={"a": "fails", "b": "holds"})],

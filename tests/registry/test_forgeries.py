@@ -198,7 +198,6 @@ def test_a_check_names_what_differs_and_the_pages_and_ends_with_1(
     assert "imbalance: statement is `Gradient flow never conserves" in capsys.readouterr().out
     write(registry, again)
     assert main(check) == 0
-    page = tmp_path / "README.md"
-    page.write_text("Off by 7<!-- one-mode/imbalance -->.", "utf-8")
+    (tmp_path / "README.md").write_text("Off by 7<!-- one-mode/imbalance -->.", "utf-8")
     assert main(check) == 1
     assert "README.md is not as the registry renders it" in capsys.readouterr().out

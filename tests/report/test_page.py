@@ -12,8 +12,6 @@ from foretrain.errors import FolderError
 from foretrain.report.document import write_document
 from foretrain.report.page import PageFigure, render
 
-VOID = {"meta", "link", "img", "br"}
-
 
 class Outline(HTMLParser):
     """Collects tags with their attributes, text by innermost tag, and whether tags are closed."""
@@ -25,7 +23,7 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag not in {"meta", "link", "img", "br"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):

@@ -160,8 +160,7 @@ def test_the_page_never_overflows_sideways_nor_has_pale_or_small_words(open_page
 
 
 def test_on_a_phone_a_claim_is_a_card_with_its_plot_below(open_page, page):
-    browser = open_page(page, width=390)
-    row = find(browser, "table.claims tbody tr")[0]
+    row = find(open_page(page, width=390), "table.claims tbody tr")[0]
     message, against = (
         row.find_elements("css selector", name)[0] for name in (".statement", ".forest")
     )
@@ -233,11 +232,8 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
 
 def test_curves_of_any_size_are_drawn_on_either_scale(open_page, tmp_path, summary):
     sizes = {"tiny": [1e-64, 3e-40, 1e-20, 0], "huge": [1e30, None, 1e32, 3e33], "same": [2] * 4}
-    sizes |= {
-        "wide": [1e-300, 1e-9, 1, 1e9],
-        "none": [0, 0, -1, None],
-        "near": [1, 1.01, 1.02, 1.03],
-    }
+    sizes |= {"wide": [1e-300, 1e-9, 1, 1e9], "none": [0, 0, -1, None]}
+    sizes["near"] = [1, 1.01, 1.02, 1.03]
     curves = [[{"mean": values}] for values in sizes.values()]
     variables = [{"name": name, "label": name, "lines": [""]} for name in sizes]
     cell = {"xlabel": "Step", "x": [0, 1e-30, 1, 2], "curves": curves}

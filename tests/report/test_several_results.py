@@ -71,14 +71,8 @@ def test_a_folder_without_results_is_refused(tmp_path, pair):
 
 
 def curves(axis, values, height):
-    cells = {
-        str(n): {
-            "xlabel": "Step",
-            "x": [0, n + 1],
-            "curves": [[{"mean": [height, n], "seeds": []}]],
-        }
-        for n in range(len(values))
-    }
+    drawn = [[[{"mean": [height, n], "seeds": []}]] for n in range(len(values))]
+    cells = {str(n): {"xlabel": "Step", "x": [0, n + 1], "curves": c} for n, c in enumerate(drawn)}
     return {
         "axes": [[axis, values]],
         "variables": [{"name": "loss", "label": "Loss", "lines": [""]}],

@@ -31,10 +31,6 @@ ROOT["attributes"]["label_names"] = {"/": [], "/simulation": ["seed"]}
 HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pid:[1]"}
 
 
-def root_of(content, path):
-    return metadata.attributes(json.loads(content), path)
-
-
 def named(function):
     """The function of a content and a path, whose ValueError becomes a line that names the path, as in the store's own."""
 
@@ -53,7 +49,7 @@ def named(function):
 KINDS = {
     "manifest": (MANIFEST, decode.manifest),
     "summary": (SUMMARY, parse),
-    "store root": (ROOT, named(root_of)),
+    "store root": (ROOT, named(lambda text, path: metadata.attributes(json.loads(text), path))),
     "array": (NODE, named(lambda content, path: metadata.node(content))),
     "configuration": (
         PLAN,

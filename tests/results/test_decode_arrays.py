@@ -122,8 +122,7 @@ def test_a_segment_whose_checksum_fits_is_read_or_named(segment, tmp_path_factor
     if altered == "bits":
         content = reseal(data.draw(torn(segment[:-64])))
     elif altered == "header":
-        header = np.frombuffer(data.draw(mutated(HEADER)), np.uint8)
-        content = sealed({**whole, "header": header})
+        content = sealed({**whole, "header": np.frombuffer(data.draw(mutated(HEADER)), np.uint8)})
     else:
         content = sealed(data.draw(mutated_members(whole)))
     check_segment(content, tmp_path_factory.mktemp("folder"))
@@ -184,8 +183,7 @@ def test_a_whole_checkpoint_is_read(saved, tmp_path):
 @settings(max_examples=100)
 @given(data=st.data())
 def test_a_checkpoint_with_flipped_bits_is_not_used_or_as_it_was(saved, tmp_path_factory, data):
-    result = read_checkpoint(data.draw(torn(saved)), tmp_path_factory.mktemp("folder"))
-    for run in result.values():
+    for run in read_checkpoint(data.draw(torn(saved)), tmp_path_factory.mktemp("folder")).values():
         expected = IN_FLIGHT[int(run.identity)]
         np.testing.assert_array_equal(run.state[0], expected.state[0])
         np.testing.assert_array_equal(run.curves["loss"], expected.curves["loss"])

@@ -234,8 +234,7 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
         journal, "read_file", lambda *args: read.append(args[0]) or read_file(*args)
     )
     for journal_or_none in (None, scan(folder)):
-        together = fold_all(folder, layouts, journal=journal_or_none)
-        for name, dataset in together.items():
+        for name, dataset in fold_all(folder, layouts, journal=journal_or_none).items():
             xr.testing.assert_identical(dataset, alone[name])
             assert all(dataset[key].dtype == alone[name][key].dtype for key in dataset.variables)
     assert len(read) == 4 * count

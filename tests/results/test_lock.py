@@ -167,6 +167,10 @@ def test_a_lock_is_gone_after_the_block_unless_another_has_taken_it(tmp_path):
     with lock(tmp_path, "sweep") as path:
         path.write_text("of another")
     assert path.read_text() == "of another"
+    with lock(tmp_path, "shard") as path:
+        path.unlink()
+        os.mkfifo(path)
+    assert path.is_fifo()
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -246,8 +250,7 @@ def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path
 
 
 def test_who_waits_for_a_process_of_another_host_is_told_at_once(tmp_path, capsys):
-    path = tmp_path / "fold.lock"
-    path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
+    (tmp_path / "fold.lock").write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
     with pytest.raises(LockedError), lock(tmp_path, "fold", 0.2):
         pass
     (line,) = capsys.readouterr().err.splitlines()

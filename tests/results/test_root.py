@@ -110,10 +110,8 @@ def test_a_manifest_of_which_something_was_taken_away_is_named(folder, change):
     elif change == "plan":  # by hand, as an editor would
         forged(folder, lambda content: content["plan"].update(seeds=4), root.MANIFEST)
     else:  # by who computes the digest of the manifest anew
-        parts = {
-            "look": {"looks": manifest["looks"][:1]},
-            "seal": {"seal": {**SEAL, "judges": "k"}},
-        }
+        seal = {"seal": {**SEAL, "judges": "k"}}
+        parts = {"look": {"looks": manifest["looks"][:1]}, "seal": seal}
         write_manifest(folder, {**manifest, **parts[change]})
     assert root.altered(folder) == [root.MANIFEST]
 

@@ -37,12 +37,11 @@ def make_tree(seed=0):
         },
         attrs={"title": "a title"},
     )
-    claims = xr.Dataset({"ends": ("bound", [-np.inf, np.inf]), "none": ((), np.nan)})
     return xr.DataTree.from_dict(
         {
             "/": xr.Dataset(attrs={"schema": SCHEMA, "hash": "abc"}),
             "simulation": simulation,
-            "claims": claims,
+            "claims": xr.Dataset({"ends": ("bound", [-np.inf, np.inf]), "none": ((), np.nan)}),
         }
     )
 

@@ -22,8 +22,7 @@ def test_the_sum_over_pairs_is_the_sum_about_the_means():
     points = np.random.default_rng(0).standard_normal((30, 2))
     within, between, size, means = study.energies(points)
     assert 3 * within == pytest.approx(pair_loss(points), rel=1e-12)
-    centre = 30 * (points.mean(0) ** 2).sum()
-    assert within + between + centre == pytest.approx(size, rel=1e-12)
+    assert within + between + (30 * (points.mean(0) ** 2).sum()) == pytest.approx(size, rel=1e-12)
     np.testing.assert_allclose(means.sum(0), 0, atol=1e-12)
 
 
@@ -35,8 +34,7 @@ def test_the_closed_form_is_the_flow_of_the_pair_loss(normalised):
 
     def velocity(time, flat):
         points = flat.reshape(20, 2)
-        means = points.reshape(10, 2, 2).mean(1).repeat(2, axis=0)
-        slope = 2 * number * (points - means)
+        slope = 2 * number * (points - points.reshape(10, 2, 2).mean(1).repeat(2, axis=0))
         if normalised:
             now = (points**2).sum()
             slope = slope / now - 2 * pair_loss(points) / now**2 * points
@@ -73,8 +71,7 @@ def curves(within=0.01, between=1.2, squared_norm=0.9, frame_gap=0.6):
 
 def flow(normalised, pull=1.0, drift=0.0, shrink=0.0):
     """Points under the closed form, their pull changed, swollen towards the end, or shrunk by a share."""
-    random = np.random.default_rng(0)
-    starts = random.standard_normal((SEEDS, study.CLASSES * 4, 2)) + 0.5
+    starts = np.random.default_rng(0).standard_normal((SEEDS, study.CLASSES * 4, 2)) + 0.5
     decayed = np.exp(-study.FLOW_STEP * pull * STEP)
     points = np.array([study.closed_form(start, decayed, normalised) for start in starts])
     path = np.linspace(0, 1, STEP.size)[:, None, None]

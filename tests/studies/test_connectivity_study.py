@@ -143,15 +143,11 @@ def where(value, error):
     return lambda values: np.where(expected() == value, error, values)
 
 
-def transposed(values):
-    return np.swapaxes(values, -1, -2)
-
-
 LAW, STAYS = AXES["init_scale"], (0.03, 0.03)
 FAST = (0.012, 0.0003)  # falls faster than the law of the scales that stand in the grid
 SPOILT = {
     # The transposed mask is stored.
-    "trained-pairs-alone": {"trained_pairs": transposed},
+    "trained-pairs-alone": {"trained_pairs": lambda values: np.swapaxes(values, -1, -2)},
     "precision": {"pair_error": where(0, 0.6)},
     "recall": {"pair_error": times(0)},
     "threshold": {"pair_error": where(0, 0.6)},

@@ -55,12 +55,11 @@ def build(
 
 
 def test_every_sentence_can_hold_and_fail():
-    falling = np.where(SIZE > 22, 1 / SIZE, 0) * np.ones(SEEDS)
     spoilt = {
         "half-unique": {"symbols": 6},
         "learned-from": {"enough": 35},
         "always-above": {"enough": 35},
-        "rate-grows": {"lambda_3": falling},
+        "rate-grows": {"lambda_3": np.where(SIZE > 22, 1 / SIZE, 0) * np.ones(SEEDS)},
         "theory-steps": {"slower": 0.3},
         "theory-steps.corrected": {"network": 3.0},
         "ranking": {"rate_ranks": 1 / EASE},

@@ -23,7 +23,6 @@ from foretrain.vocabulary import lookup
 
 SEEDS = 16
 FULL, ONE = study.Parameters(), study.Parameters(system="s-curve")
-T = np.arange(study.MOMENTS)
 WHEN = 8 + np.arange(SEEDS)[:, None] % 5  # moment of generalisation
 WINNER = np.array([theory.winner_count(FULL), theory.winner_count(ONE), 0, 0])[:, None, None]
 NOISE = np.random.default_rng(0).standard_normal((SEEDS, 1))
@@ -82,8 +81,7 @@ def test_the_shared_pathway_is_a_deep_linear_network(parts):
 
 
 def test_curvatures_of_decoupled_weights_are_the_closed_form():
-    p = replace(P, start="decoupled", trained_outputs=1)
-    shared, own = measurement.start(p, Seed(0, 0))
+    shared, own = measurement.start(replace(P, start="decoupled", trained_outputs=1), Seed(0, 0))
     scaled = [jax.tree.map(lambda w: 3 * w, shared), jax.tree.map(lambda w: 2 * w, own)]
     values = 2 * measurement.VARIANCE / 4 * np.linalg.eigvalsh(measurement.kernel(scaled))
     b1 = np.array([[1.5] * 4, [1.0] * 4])
@@ -127,7 +125,7 @@ def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
 
 def steps(at, wide=1.0):
     """From 0 to 1 around a moment."""
-    return 1 / (1 + np.exp((at - T) / wide))
+    return 1 / (1 + np.exp((at - np.arange(study.MOMENTS)) / wide))
 
 
 def curves(count, effective, error, **more):

@@ -67,14 +67,13 @@ def build(
     if inverted:
         step = 1e7 / total
     step = np.where(phase < 2, step, np.nan)
-    share = np.where(message, 1.0, 0.7)
     simulation = {
         "phase": phase,
         "validation_step": step,
         "train_step": np.where(phase < 3, decoder, np.nan),
         "rqi_step": np.where(good, representation, np.nan),
         "rqi": (np.where(good, 1.0, 0.3) if rqi is None else rqi * whole)[..., None],
-        "ideal_accuracy": (45 + 10 * share) / 55 * whole,
+        "ideal_accuracy": (45 + 10 * np.where(message, 1.0, 0.7)) / 55 * whole,
         "lambda_3": 1 / (e * total) if lambda_3 is None else lambda_3 * whole,
     }
     theory = {
@@ -184,8 +183,7 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
 
 
 def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
-    picture = drawings(STUDY, build(**DECAYS))["phases"]
-    assert "a line for each seed" in picture.caption
+    assert "a line for each seed" in drawings(STUDY, build(**DECAYS))["phases"].caption
 
 
 # In the second case of the others of the first seed one says 1 and one says 0.

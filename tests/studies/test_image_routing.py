@@ -32,8 +32,7 @@ def ride(seeds=3, **values):
 
 @pytest.mark.slow
 def test_the_flow_ends_at_least_squares_and_only_goes_down():
-    p = study.Parameters(**SMALL)
-    limit = theory.predict(p, np.zeros(1), Seed(0, 0))
+    limit = theory.predict(study.Parameters(**SMALL), np.zeros(1), Seed(0, 0))
     for run in ride(init_scale=0.3, excess_tolerance=0.05):
         assert run.outcome == 1
         loss = run.curves["loss"]
@@ -189,8 +188,7 @@ def build(p=P, axes=AXES, gap=gaps, least=(LIMIT, BEST), **changes):
     pairs = np.broadcast_to(pairs[:, None, None], (*lead, p.domains, p.domains))
     # Exponential learning; the time to the half goes as the inverse of the start.
     share = np.linspace(0, 1, STEP.size)
-    power = 0.5 - LIMIT
-    loss = LIMIT + power * (0.01 + 0.99 * (1 - share)) * (1 + HAIR[:, None])
+    loss = LIMIT + (0.5 - LIMIT) * (0.01 + 0.99 * (1 - share)) * (1 + HAIR[:, None])
     time = (100 / scales)[..., None, None] * share
     curve = lambda values: values[..., None] + 0 * share  # noqa: E731
     variables = {
@@ -213,8 +211,7 @@ def build(p=P, axes=AXES, gap=gaps, least=(LIMIT, BEST), **changes):
         "shared_half_time": (51.5 / scales)[..., None] + HAIR,
     }
     first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
-    networks = {"": variables, "theory": theory}
-    return grid(first, dict(axes), SEEDS, networks, changes, step=STEP)
+    return grid(first, dict(axes), SEEDS, {"": variables, "theory": theory}, changes, step=STEP)
 
 
 LEAKY = dataclasses.replace(P, negative_slope=0.01, training="minibatch")
@@ -276,11 +273,6 @@ def test_each_network_is_judged_by_its_own_numbers():
         assert [claim.verdict for claim in result] == [verdict] * 2
 
 
-def _verdict(id, whole):
-    (claim,) = verdicts("image-routing", whole, id)[id]
-    return claim.verdict
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mutated", [False, True])
 @pytest.mark.parametrize("kind", ["statistics", "minibatch"])
@@ -303,5 +295,6 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     fed = {**training.shared(p), **known.inputs(p, Seed(0, 0)), "root_seed": 0, "seed": 0}
     fed = {name: jnp.asarray(value) for name, value in fed.items()}
     gap = float(program.finish(fed, program.init(fed))["gradient_gap"])
-    holds = _verdict("trained-routes-alone", build(gradient_gap=lambda gaps: 0 * gaps + gap))
-    assert holds == (FAILS if mutated else HOLDS)
+    id, whole = "trained-routes-alone", build(gradient_gap=lambda gaps: 0 * gaps + gap)
+    (claim,) = verdicts("image-routing", whole, id)[id]
+    assert claim.verdict == (FAILS if mutated else HOLDS)

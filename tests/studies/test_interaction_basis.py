@@ -73,8 +73,7 @@ def test_power_at_a_frequency():
 def test_modules_of_one_frequency():
     random = np.random.default_rng(0)
     best = np.array([[1, 1, 2, 2], [1, 2, 2, -1]])
-    whole = np.array([[0, 0, 1, 1], [0, 1, 1, -1]])
-    measured = measurement.agreement(whole, best, random)
+    measured = measurement.agreement(np.array([[0, 0, 1, 1], [0, 1, 1, -1]]), best, random)
     assert measured == {n: 1 for n in measured}
     split = np.array([[0, 2, 1, 3], [0, 1, 3, -1]])  # two modules of each frequency
     measured = measurement.agreement(split, best, random)

@@ -78,5 +78,4 @@ def test_every_sentence_can_hold_and_fail():
         "same-curve.corrected": {"temperature": lambda value, name, beta: 1.2 * value},
     }
     # A world in which the document's crossover, which fails, is true.
-    as_it_says = {"crossover": {"c": 0.3**0.0625}, "same-curve": same}
-    check("landscapes", build, spoilt, as_it_says)
+    check("landscapes", build, spoilt, {"crossover": {"c": 0.3**0.0625}, "same-curve": same})

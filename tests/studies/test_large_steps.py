@@ -28,10 +28,9 @@ def descend(start, depth, relative_step, steps=4000):
         step = np.where(raised, relative_step, 0.1) * 2 / depth
         weights = weights + (step * error)[:, None, None] * shares[..., None] / weights
     shares = weights.prod(-1)
-    curvature = ((shares[..., None] / weights) ** 2).sum((-2, -1))
     return {
         "participation": theory.participation(shares),
-        "edge": relative_step * curvature / depth,
+        "edge": relative_step * ((shares[..., None] / weights) ** 2).sum((-2, -1)) / depth,
         "last_loss": (1 - shares.sum(-1)) ** 2 / 2,
     }
 

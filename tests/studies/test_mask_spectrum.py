@@ -111,5 +111,4 @@ def test_masks_are_of_zeros_and_ones_at_the_density_asked_for():
     assert set(np.unique(trained)) == {0.0, 1.0}
     # Four standard errors of 160000 independent entries.
     assert trained.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 160000))
-    denser = study.mask(study.Parameters(mask_size=400, density=0.4), Seed(0, 1))
-    assert (trained <= denser).all()
+    assert (trained <= study.mask(study.Parameters(mask_size=400, density=0.4), Seed(0, 1))).all()

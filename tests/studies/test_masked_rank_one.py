@@ -29,8 +29,7 @@ def theory():
     unit = theory_of(catalogue.load("masked-rank-one"), whole)
     names = ("turns", "alignment_exponent")
     values = {name: np.tile(unit[name].values, (len(SCALES), 1)) for name in names}
-    times = unit["blow_up_time"].values / np.array(SCALES)[:, None]
-    return values | {"blow_up_time": times}
+    return values | {"blow_up_time": unit["blow_up_time"].values / np.array(SCALES)[:, None]}
 
 
 @cache
@@ -52,7 +51,6 @@ def sparse(scales, size=lambda ends: ends["size"], sign=lambda ends: ends["sign"
             row, column = np.argwhere(ends["trained"])[0]
             left[place, seed] = product[:, column] / product[row, column]
             right[place, seed] = product[row]
-    axes = {"init_scale": SCALES}
     values = {
         "loss": 1e-13
         + (4 + 1e-6 * np.random.default_rng(0).random((1, SPARSE, 1))) * np.exp(-np.arange(30.0)),
@@ -62,7 +60,7 @@ def sparse(scales, size=lambda ends: ends["size"], sign=lambda ends: ends["sign"
         "final_loss": np.full((1, 1), 1e-13),
     }
     outcome = changed.pop("outcome", CONVERGED)
-    return made_up.runs(axes, SPARSE, {**values, **changed}, outcome=outcome)
+    return made_up.runs({"init_scale": SCALES}, SPARSE, {**values, **changed}, outcome=outcome)
 
 
 @cache
@@ -79,8 +77,7 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     """A grid that is as the linearised flow says; `changed` replaces variables of the runs."""
     outcome = np.where(stuck(), OUT_OF_STEPS, CONVERGED) if outcome is None else outcome
     known, scales = theory(), np.array(SCALES)[:, None]
-    way = np.where((starts() > 0) ^ known["turns"], 1.0, -1.0)
-    progress = way * (np.log(1 / scales) + 0.3)
+    progress = np.where((starts() > 0) ^ known["turns"], 1.0, -1.0) * (np.log(1 / scales) + 0.3)
     left = 0.5 * scales ** known["alignment_exponent"]
     at_stages = lambda values: np.stack([values] * 3, axis=-1)  # noqa: E731
     random = np.random.default_rng(0)
@@ -189,8 +186,7 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
         assert (drawn.left.size, drawn.right.size) == (10, 15)
         rows, columns = routing.components(drawn.trained_pairs)
         trained = np.concatenate([drawn.trained_pairs.any(1), drawn.trained_pairs.any(0)])
-        labels = np.concatenate([rows, columns])
-        parts.add(np.unique(labels[trained]).size)
+        parts.add(np.unique(np.concatenate([rows, columns])[trained]).size)
         idle += not trained.all()
         message = pair_ends(10, 1e-2, Seed(0, seed))
         np.testing.assert_array_equal(

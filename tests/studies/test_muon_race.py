@@ -64,8 +64,7 @@ def test_aligned_layers_learn_to_the_step_as_told_and_stay_within_one(depth, pat
 def test_sums_of_singular_values_stay_apart_and_squares_do_not():
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     layers = np.array([[0.5 * turn, 0.1 * turn.T]])
-    last = descend(layers, np.diag([4.0, 2.0, 1.0]), 0.01, 100)[1][0]
-    values = np.linalg.svd(last)[1]
+    values = np.linalg.svd(descend(layers, np.diag([4.0, 2.0, 1.0]), 0.01, 100)[1][0])[1]
     np.testing.assert_allclose(values[0] - values[1], 0.4, atol=1e-9)
     assert (values[0] ** 2 - values[1] ** 2 > 1.5 * (0.5**2 - 0.1**2)).all()
     slow = descend(layers, np.diag([4.0, 2.0, 1.0]), 1e-4, 9999, rule="descent")[1][0]

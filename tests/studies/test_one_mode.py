@@ -112,8 +112,7 @@ def test_the_closed_form_of_unbalanced_starts_is_claimed_only_where_the_balanced
 def test_a_delay_of_descent_that_is_left_out_or_of_the_wrong_sign_is_noticed(wrong):
     # The delay is proportional to the learning rate that the quantity reads.
     other = replace(descent(), parameters=replace(P, learning_rate=wrong * P.learning_rate))
-    gap = np.abs(study.gap(Cell(other))).max()
-    assert gap > (2 * P.learning_rate * P.singular_value) ** 2
+    assert np.abs(study.gap(Cell(other))).max() > (2 * P.learning_rate * P.singular_value) ** 2
 
 
 def test_every_seed_has_a_start_of_its_own_below_the_scale():

@@ -23,7 +23,6 @@ P = study.Parameters(domains=4, paths=1)
 PATHS, SEEDS, STEP = (1, 4, 16), 5, np.arange(0, 50, 10)
 CELLS = [dataclasses.replace(P, paths=paths) for paths in PATHS]
 THEORY = [theory.predict(p, STEP) for p in CELLS]
-LABELS = {"duel": ("duel", list(study.DUELS))}
 HAIR = 1 + 1e-3 * np.arange(SEEDS)
 DATA = items_task(P.level_weights)
 OPTIMUM = DATA.singular_values / DATA.variances
@@ -50,8 +49,7 @@ def strengths(share, factor=1.0):
     share = np.where(share > 0.5, 1 - factor * (1 - share / HAIR[:, None]) * HAIR[:, None], share)
     share = np.where(share < 0.5, factor * share, share)
     both = np.stack([1 - share, share], -2) * OPTIMUM
-    grown = np.linspace(0, 1, STEP.size)[:, None, None]
-    return grown * both[:, :, None]
+    return np.linspace(0, 1, STEP.size)[:, None, None] * both[:, :, None]
 
 
 def build(**changes) -> Grid:
@@ -74,8 +72,7 @@ def build(**changes) -> Grid:
             "part_strength": strength,
             "weight_ratio": ratio * limit[:, None, None, None] * near * np.ones((parts, 4)),
         }
-        labels = {"part": ("part", names)}
-        return runs({"paths": PATHS}, seeds, variables, step=STEP, labels=labels)
+        return runs({"paths": PATHS}, seeds, variables, step=STEP, labels={"part": ("part", names)})
 
     alone = strengths(np.zeros((3, 4)))[..., :1, :]
     mixed, handicapped = (
@@ -99,7 +96,7 @@ def build(**changes) -> Grid:
             [1 - foretold("full_sharing_share"), foretold("handicapped_share")], 1
         )[:, None],
     }
-    return grid(P, {"paths": PATHS}, SEEDS, networks, labels=LABELS)
+    return grid(P, {"paths": PATHS}, SEEDS, networks, labels={"duel": ("duel", list(study.DUELS))})
 
 
 def test_every_sentence_can_hold_and_fail():

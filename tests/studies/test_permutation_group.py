@@ -29,8 +29,7 @@ def build(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=Fal
     whole = np.ones((len(SIZES), SEEDS))
     jitter = 1e-3 * np.random.default_rng(0).random(whole.shape)
     rising = (size - 9) / 24 * 0.95 + 0.04 + jitter
-    falling = 1.04 - rising
-    rqi = falling if shrink else rising
+    rqi = (1.04 - rising) if shrink else rising
     learned = (size >= start) & (whole > 0)
     rqi = np.where(learned & (start < 40), np.maximum(rqi, 0.96 + rqi / 100), np.minimum(rqi, 0.9))
     steps = np.where(learned, 1000 * (size if shrink else 40 - size) + jitter, np.nan)
@@ -51,8 +50,7 @@ def build(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=Fal
         "embedding": np.broadcast_to(embedding, (len(SIZES), SEEDS, 1, 6, 9)),
     }
     theory = runs(AXES, 0, {"deduction_size": np.full(len(SIZES), 17.0)}, outcome=None)
-    networks = {"": own, "theory": theory}
-    return grid(STUDY.Parameters(), AXES, SEEDS, networks, step=np.array([0]))
+    return grid(STUDY.Parameters(), AXES, SEEDS, {"": own, "theory": theory}, step=np.array([0]))
 
 
 def test_every_sentence_can_hold_and_fail():

@@ -5,8 +5,7 @@ from foretrain.plans import plan as plans
 
 
 def make(**values):
-    seeds = values.pop("seeds", 2)
-    return plans.make_plan("routing", values, seeds=seeds)
+    return plans.make_plan("routing", values, seeds=values.pop("seeds", 2))
 
 
 def test_plan_survives_its_manifest():
@@ -35,5 +34,4 @@ def test_presets_and_choices_bring_their_defaults_and_given_values_win():
     assert plans.make_plan("routing", {"data": "digits"}).parameters.learning_rate == 0.2
     options = plans.make_plan("routing", {"data": "digits", "learning_rate": 0.1})
     assert options.parameters.learning_rate == 0.1
-    paper = plans.make_plan("routing", {}, preset="paper")
-    assert paper.parameters.loss_function == "authors"
+    assert plans.make_plan("routing", {}, preset="paper").parameters.loss_function == "authors"

@@ -85,8 +85,7 @@ def build(excess=M, distance=0, linear=0, tanh=0, derivative=STEP, more=0.0, pla
     affine = M * (np.minimum(M, 3) + 1)
     variants = {"linear": counts(affine - linear, seeds=3), "tanh": counts(tanh, seeds=3)}
     neighbour = {name: runs(AXES, 3, values) for name, values in variants.items()}
-    own = {"": counts(excess, distance) | costs}
-    return grid(study.Parameters(), AXES, SEEDS, own | neighbour)
+    return grid(study.Parameters(), AXES, SEEDS, {"": counts(excess, distance) | costs} | neighbour)
 
 
 def sampled(relu=2, identity=6, tanh=0, each=1, distance=0.0):

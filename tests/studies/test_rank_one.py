@@ -17,8 +17,6 @@ from foretrain.vocabulary import OUT_OF_STEPS
 SEEDS = 4
 AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (1000, 10)}
 STEP = np.arange(0, 1201, 5)
-TIME = {"time": (("step",), STEP * 0.01)}
-CURVES = (*study._CURVES, "loss")
 
 
 @cache
@@ -45,10 +43,10 @@ def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
 
 def build(simulated=None, **changes):
     """A grid whose runs are `simulated` (by default what theory says), some variables replaced by functions of them."""
-    simulated = {name: (simulated or _predicted())[name] for name in CURVES}
+    simulated = {name: (simulated or _predicted())[name] for name in (*study._CURVES, "loss")}
     networks = {"": simulated, "theory": _predicted()}
     p = study.Parameters(dimension=1000, weight_decay=0.0, init_scale=1.0)
-    options = {"outcome": OUT_OF_STEPS, "step": STEP, "labels": TIME}
+    options = {"outcome": OUT_OF_STEPS, "step": STEP, "labels": {"time": (("step",), STEP * 0.01)}}
     return grid(p, AXES, SEEDS, networks, changes, **options)
 
 

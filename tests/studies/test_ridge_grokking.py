@@ -43,8 +43,7 @@ def build(changed=lambda step: step, delay=0.0, curves=1.0):
     large = {"fit_step": theory["fit_step"], STEPS[1]: changed(theory[STEPS[1]])}
     large |= {name: curves * theory[name] for name in CURVES}
     small = {"fit_step": small["fit_step"], STEPS[1]: small[STEPS[1]] + delay}
-    networks = {"": large, "small": small, "theory": theory}
-    return grid(P, AXES, SEEDS, networks, step=SEEN)
+    return grid(P, AXES, SEEDS, {"": large, "small": small, "theory": theory}, step=SEEN)
 
 
 def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
@@ -56,13 +55,12 @@ def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
 def test_every_sentence_can_hold_and_fail():
     decays, counts = (np.array(values, float) for values in AXES.values())
     decays = np.where(decays > 0, decays / 0.01, 1)[:, None, None]
-    unseen = ((1 - counts / 50) / 0.3)[:, None]
     spoilt = {
         "predicted-steps": {"changed": lambda step: np.nan_to_num(step, nan=7000)},
         "predicted-curves": {"curves": 1.0001},
         "law": {"changed": times(1.02)},
         "decay-slope": {"changed": times(decays**0.05)},
-        "samples-slope": {"changed": times(unseen)},
+        "samples-slope": {"changed": times(((1 - counts / 50) / 0.3)[:, None])},
         "small-start": {"delay": 100},
     }
     check("ridge-grokking", build, spoilt)

@@ -61,8 +61,7 @@ def build(curve=ONE, *, by=None, end=1.0, flow=np.positive, outside=DECAYS, orde
         "flow_outside": scale * DECAYS,
         "flow_half_step": order * (1 + 0.001 * np.arange(SEEDS))[:, None],
     }
-    networks = {"": data, "theory": theory}
-    return grid(Parameters(), AXES, SEEDS, networks, step=STEP, **more)
+    return grid(Parameters(), AXES, SEEDS, {"": data, "theory": theory}, step=STEP, **more)
 
 
 CASES = {  # where each holds, and where it fails
@@ -126,15 +125,11 @@ def train(p, factors):
     return trained(factorization.program(p), p, inputs)
 
 
-def rotated(factors, left, right):
-    return Factors(left @ factors.left, right @ factors.right)
-
-
 @pytest.mark.slow
 def test_rotating_target_and_start_together_or_relabelling_components_changes_nothing_else():
     drawn = [draw(SMALL, seed) for seed in range(3)]
-    turns = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 12, 12)))[0]
-    turned = [tuple(rotated(factors, *turns) for factors in pair) for pair in drawn]
+    left, right = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 12, 12)))[0]
+    turned = [tuple(Factors(left @ f.left, right @ f.right) for f in pair) for pair in drawn]
     swapped = [(t, Factors(s.left[:, ::-1], s.right[:, ::-1])) for t, s in drawn]
     alike = zip(*(train(SMALL, some) for some in (drawn, turned, swapped)), strict=True)
     for item, other, third in alike:
@@ -190,8 +185,7 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
     parameters = dataclasses.replace(
         SMALL, rank=3, components=2, optimizer="sgd_decay", weight_decay=0.4, steps=4000
     )
-    drawn = draw(parameters, 0)
-    (run,) = train(parameters, [drawn])
+    (run,) = train(parameters, [draw(parameters, 0)])
     expected = study.end_of_decay(parameters, Seed(0, 0))
     assert run.curves["loss"][-1] == pytest.approx(expected, rel=1e-6)
 

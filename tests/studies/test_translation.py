@@ -24,11 +24,9 @@ AXES = {
     "trained_fraction": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6),
 }
 FRACTIONS = np.array(AXES["trained_fraction"])
-SCALES = np.array(AXES["init_scale"])
 SEEDS, L, D = 6, 10, 8
 SHAPE = (2, 3, 7, SEEDS)
 STEP = np.arange(0, 601, 20)
-P = study.Parameters()
 
 
 @cache
@@ -60,14 +58,13 @@ def build(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True,
     stuck[0, 0, 1:3] = True
     stuck[0, 0, 3, ::2] = True
     frozen = stuck[..., None, None]
-    sigma = SCALES[None, :, None, None, None, None]
+    sigma = np.array(AXES["init_scale"])[None, :, None, None, None, None]
     late = FRACTIONS[None, None] < np.array(wide_from)[None, :, None] - 1e-9
     late = np.concatenate([np.zeros((1, 3, 7), bool), late])[..., None, None, None]
     wide = np.where(late, 0.6, 1e-4 * sigma**2)
     wide[:1] = np.where(late[:1], 0.6, 1e-8)
     values = np.linalg.svd(masks.astype(float), compute_uv=False)
-    behind = 1 - values[..., 1:] / values[..., :1]
-    law = np.sqrt((sigma[..., 0] ** (8 * behind)).sum(-1))
+    law = np.sqrt((sigma[..., 0] ** (8 * (1 - values[..., 1:] / values[..., :1]))).sum(-1))
     spread = random.normal(1, 0.03, (*SHAPE, 1, 1))
     error = np.where(within, np.where(frozen, 10.0, wide), expected) * spread
     first = np.cumsum(np.cumsum(trained, -1), -2) * trained
@@ -107,7 +104,7 @@ def build(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True,
     }
     networks = spoil(networks | {"theory": predicted}, changes)
     data = {n: runs(AXES, SEEDS, networks[n], step=STEP, outcome=end) for n, end in ends.items()}
-    return grid(P, AXES, SEEDS, networks | data)
+    return grid(study.Parameters(), AXES, SEEDS, networks | data)
 
 
 def times_of_pairs(trained, within, random):

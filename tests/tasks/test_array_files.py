@@ -91,8 +91,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing_but_names(tmp_path_factory
     whole = io.BytesIO()
     np.savez(whole, a=np.arange(5.0))
     raw = bytearray(whole.getvalue())
-    at = data.draw(st.integers(0, len(raw) - 1))
-    raw[at] ^= data.draw(st.integers(1, 255))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(raw)
     try:

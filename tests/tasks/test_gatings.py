@@ -34,8 +34,7 @@ def test_the_known_tasks_come_out_of_their_gates():
 def test_least_loss_is_what_the_paper_s_solutions_leave():
     data = contextual(2)
     x, y = data.inputs["x"], data.targets["y"]
-    gates = np.stack(list(data.gates.values()))
-    assert least_loss(x, y, gates) == pytest.approx(0, abs=1e-30)
+    assert least_loss(x, y, np.stack(list(data.gates.values()))) == pytest.approx(0, abs=1e-30)
     assert least_loss(x, y, np.ones((1, 8))) == pytest.approx(1 / 12)
     # Exclusive-or has no linear part at all.
     points, all_on = xor(1), np.ones((1, 4))

@@ -56,8 +56,7 @@ def cross_map_error(gain, variance, orthogonal):
     """The derivation's cross pair written out: encoders in bases that differ by an orthogonal map."""
     first = np.cbrt(gain)
     product = np.diag(gain / first) @ orthogonal @ np.diag(first)
-    difference = (product - np.diag(gain)) * np.sqrt(variance)
-    return (difference**2).sum() / 2
+    return (((product - np.diag(gain)) * np.sqrt(variance)) ** 2).sum() / 2
 
 
 def test_error_across_components_is_the_mean_over_random_bases():

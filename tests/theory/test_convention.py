@@ -10,11 +10,10 @@ import foretrain
 from foretrain import degeneracy, networks, theory
 from foretrain.commands import ARGUMENTS
 
-MODULES = [getattr(theory, name) for name in theory.__all__]
 # What takes functions as arguments knows nothing of starts and rates.
 FUNCTIONS = [
     function
-    for module in MODULES
+    for module in [getattr(theory, name) for name in theory.__all__]
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
     if module.__name__ != "foretrain.theory.integration"

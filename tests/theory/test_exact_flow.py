@@ -47,10 +47,6 @@ def start(data, scale=0.1, seed=0):
     return initial_weights(data.graph, np.random.default_rng(seed), law="normal", init_scale=scale)
 
 
-def curve(flow, times):
-    return Ensemble(((flow.times, flow.loss),)).at(np.array(times))[0]
-
-
 @pytest.mark.parametrize("data", [linear(), gated()])
 def test_the_loss_is_that_of_the_statistics_and_banks_shrink_without_changing_the_flow(data):
     statistics, weights = gather_statistics(data), start(data, 0.5)
@@ -118,7 +114,8 @@ def test_descent_on_the_examples_comes_to_the_flow_as_its_rate_goes_to_zero():
     for rate in (0.02, 0.01):
         steps = round(4.0 / rate)
         losses = descend(data, [weights], rate, steps)[0]
-        off.append(np.abs(losses - curve(flow, rate * np.arange(steps + 1))).max())
+        curve = Ensemble(((flow.times, flow.loss),)).at(rate * np.arange(steps + 1))[0]
+        off.append(np.abs(losses - curve).max())
     assert off[1] < 0.01 * flow.loss[0]
     assert off[0] / off[1] == pytest.approx(2, rel=0.1)  # Euler's error is of first order
 

@@ -66,8 +66,7 @@ def test_descent_rests_at_both_ends_and_a_stride_leaves_out_the_rest():
 
 def test_a_pathway_that_only_decays_starts_at_nothing():
     weights = gated()
-    along = Y[0] * X[0] / np.sqrt(2)
-    weights["out1"] = -(weights["in1"] @ along)[None]
+    weights["out1"] = -(weights["in1"] @ (Y[0] * X[0] / np.sqrt(2)))[None]
     assert gated_strengths(weights)[0] == pytest.approx(0, abs=1e-30)
     weights["out1"] *= -1  # balanced: all of it grows
     assert gated_strengths(weights)[0] == pytest.approx((weights["out1"] ** 2).sum())

@@ -69,8 +69,7 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
     result = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
-    expected = decayed_loss(target[0] @ target[1].T, 3, 0.4)
-    assert result.loss[-1] == pytest.approx(expected, rel=1e-6)
+    assert result.loss[-1] == pytest.approx(decayed_loss(target[0] @ target[1].T, 3, 0.4), rel=1e-6)
 
 
 def test_decay_takes_half_of_itself_from_every_strength_it_can_learn():

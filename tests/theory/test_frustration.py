@@ -25,15 +25,13 @@ def test_no_set_of_singular_factors_costs_less_than_one_alone(seed):
     parts = {}
     for kind, number in factors:
         part = np.zeros((3, 4), bool)
-        place = {"in": (number,), "out": (slice(None), number), "hidden": ()}[kind]
-        part[place] = True
+        part[{"in": (number,), "out": (slice(None), number), "hidden": ()}[kind]] = True
         if (part & (trained == 1)).any():
             parts[kind, number] = part
     cost = {}
     for size in range(1, len(parts) + 1):
         for chosen in itertools.combinations(parts, size):
-            singular = np.any([parts[item] for item in chosen], 0)
-            cost[chosen] = (upright & singular).sum()
+            cost[chosen] = (upright & np.any([parts[item] for item in chosen], 0)).sum()
     assert margin == min(cost.values()) == min(v for k, v in cost.items() if len(k) == 1)
 
 

@@ -34,8 +34,7 @@ def test_gram_matrix_is_made_of_the_incidence_matrix(operation):
     rows = theory.incidence(operation)
     for size in (1, len(operation.samples) // 2, len(operation.samples)):
         training = sets(operation, size, 6).reshape(2, 3, -1)
-        chosen = theory.inside(operation, training)
-        expected = np.einsum("...k,ki,kj->...ij", chosen, rows, rows)
+        expected = np.einsum("...k,ki,kj->...ij", theory.inside(operation, training), rows, rows)
         np.testing.assert_array_equal(theory.gram(operation, training), expected)
 
 
@@ -101,8 +100,7 @@ def test_ideal_by_its_definition():
             theory.inside(TEN, training), theory.ideal(TEN, training), strict=True
         ):
             whole = matrix_rank(rows[chosen])
-            exact = [matrix_rank([*rows[chosen], row]) == whole for row in rows]
-            assert closed.tolist() == exact
+            assert closed.tolist() == [matrix_rank([*rows[chosen], row]) == whole for row in rows]
 
 
 def test_critical_size_is_where_an_order_becomes_unique():
@@ -155,8 +153,7 @@ def of_other_labels(operation, number):
     """Of each set, True if something new has a label that none of the set has."""
     chosen, new = deduced(operation, number)
     label = operation.labels[theory.parallelograms(operation)[1][:, 0]]
-    known = np.array([np.isin(label, label[row]) for row in chosen])
-    return (new & ~known).any(-1)
+    return (new & ~np.array([np.isin(label, label[row]) for row in chosen])).any(-1)
 
 
 def test_two_parallelograms_deduce_a_third_where_symbols_commute():

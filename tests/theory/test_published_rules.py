@@ -35,8 +35,7 @@ def test_decay_of_adamw_is_no_part_of_its_means():
 
 
 def drawn(seeds=2, size=5, rank=1):
-    random = np.random.default_rng(0)
-    target, start = random.standard_normal((2, 2, seeds, rank, size))
+    target, start = np.random.default_rng(0).standard_normal((2, 2, seeds, rank, size))
     return target / np.linalg.norm(target, axis=-1, keepdims=True), start / np.sqrt(size)
 
 

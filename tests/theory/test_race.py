@@ -21,8 +21,7 @@ def test_the_flow_conserves_its_invariant(start):
 
 def test_the_end_point_solves_the_cubic():
     outer, hidden = race.flow((0.2, 0.2), [0.0, 400.0], SINGULAR, VARIANCE, FACTORS)
-    conserved = race.invariant((0.2, 0.2), FACTORS)
-    gain = hidden[1] * (hidden[1] ** 2 + conserved)
+    gain = hidden[1] * (hidden[1] ** 2 + race.invariant((0.2, 0.2), FACTORS))
     np.testing.assert_allclose(gain, 7 * SINGULAR / VARIANCE, rtol=1e-9)
     np.testing.assert_allclose(hidden[1] * outer[1] ** 2, SINGULAR / VARIANCE, rtol=1e-9)
 
@@ -53,5 +52,4 @@ def test_euler_steps_converge_to_the_flow_at_first_order():
 
 def test_a_hidden_weight_that_starts_at_or_below_its_saddle_never_arrives():
     _, hidden = race.flow((0.1, -0.5), [2000.0], SINGULAR[:1], VARIANCE[:1], FACTORS)
-    saddle = -np.sqrt(-race.invariant((0.1, -0.5), FACTORS))
-    assert hidden[0, 0] == pytest.approx(saddle, rel=1e-9)
+    assert hidden[0, 0] == pytest.approx(-np.sqrt(-race.invariant((0.1, -0.5), FACTORS)), rel=1e-9)

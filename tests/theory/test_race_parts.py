@@ -27,8 +27,7 @@ def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution()
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
     result = race(outputs=7)
-    own = (1 - result.cosine) * result.outer**2
-    np.testing.assert_allclose(own, 0.04, rtol=1e-9)
+    np.testing.assert_allclose((1 - result.cosine) * result.outer**2, 0.04, rtol=1e-9)
     # Far from the start the conserved quantity of the whole network: M B1^2 - B2^2 = (M - 1) sigma^2, but for what the
     # second direction of the hidden matrix has lost.
     left = 7 * result.outer[-1] ** 2 - result.hidden[-1] ** 2

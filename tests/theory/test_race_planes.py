@@ -125,8 +125,7 @@ def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a
         closed.append(random_scheme(size * scale, factors))
         shares.append(factors)
     for some in (slice(0, 1), slice(None)):
-        result = flow(schemes[some], 10 * ALONG, s, d, shares[some])
-        assert result.gain[..., 0] == pytest.approx(
+        assert flow(schemes[some], 10 * ALONG, s, d, shares[some]).gain[..., 0] == pytest.approx(
             gains(closed[some], 10 * ALONG, *s, *d), rel=1e-3, abs=1e-5
         )
 

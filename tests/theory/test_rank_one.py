@@ -77,8 +77,7 @@ def test_weight_decay_ends_at_its_fixed_point(weight_decay):
     # Overlaps grow at rate 2 - lambda, the imbalance is forgotten at rate 2 lambda: 30 of each.
     horizon = 30 / (2 - weight_decay) + 15 / weight_decay
     end = rank_one.flow(reduce(*draw(7)), [horizon], weight_decay)
-    product = end.overlap_x[0] * end.overlap_y[0]
-    assert product == pytest.approx(1 - weight_decay / 2, abs=1e-10)
+    assert (end.overlap_x[0] * end.overlap_y[0]) == pytest.approx(1 - weight_decay / 2, abs=1e-10)
     assert abs(end.overlap_x[0]) == pytest.approx(abs(end.overlap_y[0]), abs=1e-10)
     assert loss(end)[0] == pytest.approx(weight_decay**2 / 4, abs=1e-10)
     overlap = np.sqrt(1 - weight_decay / 2)
@@ -118,8 +117,7 @@ def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
     errors = []
     for size in (1e-3, 1e-4):
         # Equal irrelevant parts if there is weight decay: otherwise the Magnus series is cut off.
-        q = 0.5 if weight_decay == 0 else 0.9
-        start = RankOneState(size, -0.4 * size, 0.9, q)
+        start = RankOneState(size, -0.4 * size, 0.9, 0.5 if weight_decay == 0 else 0.9)
         exact = as_rows(rank_one.flow(start, times, weight_decay))
         early = as_rows(early_solution(start, times, weight_decay))
         errors.append(np.abs(early - exact)[:2].max() / size)
@@ -156,8 +154,7 @@ def test_weight_decay_lengthens_the_plateau_until_it_never_ends():
     start = RankOneState(0.0037, 0.0037, 0.0099, 0.0099)  # typical of 100 numbers at scale .1
     decays = [0.0, 0.5, 1.0, 1.5]
     for function in (plateau, plateau_estimate):
-        lengths = [function(start, weight_decay=decay).length for decay in decays]
-        assert (np.diff(lengths) > 0).all()
+        assert (np.diff([function(start, weight_decay=decay).length for decay in decays]) > 0).all()
         # The end has loss lambda^2/4 > .9 from lambda = 1.897 on.
         assert function(start, weight_decay=1.95).end == np.inf
         assert function(start, weight_decay=3.0).end == np.inf

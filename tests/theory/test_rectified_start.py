@@ -8,11 +8,6 @@ from foretrain.theory.pathways.rectified_start import sort_rectified_units
 X, Y = xor(1).inputs["x"], xor(1).targets["y"][:, 0]
 
 
-def units(number, seed=0):
-    generator = np.random.default_rng(seed)
-    return generator.standard_normal((number, 2)), generator.standard_normal(number)
-
-
 def simulate(weights, v, time, step):
     """The flow of small rectified units, by Euler: dw/dt = v <y x>_open, dv/dt = <y w.x>_open."""
     for _ in range(round(time / step)):
@@ -25,7 +20,8 @@ def simulate(weights, v, time, step):
 
 
 def test_small_units_turn_to_the_example_and_grow_from_the_amplitude_derived():
-    weights, v = units(400)
+    generator = np.random.default_rng(0)
+    weights, v = generator.standard_normal((400, 2)), generator.standard_normal(400)
     example, amplitude = sort_rectified_units(weights, v)
     time, step = 20.0, 2e-3
     later, output = simulate(weights, v, time, step)

@@ -66,10 +66,7 @@ def test_starts_that_do_not_fit_are_refused():
     for start, match in (
         ({"in9": 0.1}, r"has `in9`\. Did you mean"),
         ({f"in{k}": 0.1 for k in range(1, 5)}, r"`start\.out1` must be given"),
-        (
-            {**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]},
-            r"`start\.in1` must be a number or have",
-        ),
+        ({**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]}, r"`start\.in1` must be a number or"),
         (np.ones(3), r"`start` must be a number or have shape \(8, 1\)"),
     ):
         with pytest.raises(ArgumentError, match=match):

@@ -69,16 +69,14 @@ def train(data, weights, rate, steps):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_descent_of_the_full_network_is_euler_of_the_reduction(name):
     data = NETWORKS[name]()
-    statistics = gather_statistics(data)
-    reduction = find_reduction(statistics)
+    reduction = find_reduction(gather_statistics(data))
     draw = np.random.default_rng(5)
     start = decoupled_start(draw.uniform(0.2, 0.4, size=reduction.carried.shape), reduction)
     frames = hidden_frames(reduction, draw)
     steps, rate = 150, 0.1
     states = descent(start, rate, steps, reduction)
     weights = train(data, decoupled_weights(start, frames, reduction), rate, steps)
-    expected = decoupled_weights(states[-1], frames, reduction)
-    for edge, matrix in expected.items():
+    for edge, matrix in decoupled_weights(states[-1], frames, reduction).items():
         scale = np.abs(matrix).max()
         # Rounding of 150 steps on numbers of order one; the modes do not amplify it.
         np.testing.assert_allclose(weights[edge], matrix, rtol=0, atol=1e-12 * scale)
@@ -92,8 +90,7 @@ def test_descent_of_the_full_network_is_euler_of_the_reduction(name):
 def random_diagonalisable(seed, latents=3):
     """Any acyclic graph, real gates per context, and data that are diagonal in frames of their own at every end."""
     draw = np.random.default_rng(seed)
-    size = int(draw.integers(3, 8))
-    pairs = [(i, j) for j in range(size) for i in range(j)]
+    pairs = [(i, j) for j in range(int(draw.integers(3, 8))) for i in range(j)]
     chosen = [pairs[k] for k in draw.integers(0, len(pairs), size=int(draw.integers(3, 11)))]
     used = sorted({end for pair in chosen for end in pair})
     nodes = {f"n{i}": int(draw.integers(1, 5)) for i in used}
@@ -116,8 +113,7 @@ def random_diagonalisable(seed, latents=3):
         if draw.integers(2)
     }
     inputs = {name: view(name, False) for name in graph.inputs}
-    targets = {name: view(name, True) for name in graph.outputs}
-    return GatedData(graph, inputs, targets, gates), draw
+    return GatedData(graph, inputs, {name: view(name, True) for name in graph.outputs}, gates), draw
 
 
 @settings(max_examples=60)
@@ -181,8 +177,7 @@ def test_directions_without_variance_are_no_modes():
 def test_data_that_no_frames_diagonalise_are_refused_with_the_residual():
     data = contextual(4, gating="always_on", samples=200, generator=np.random.default_rng(0))
     statistics = gather_statistics(data)
-    approximate = find_reduction(statistics, approximate=True)
-    residual = approximate.residual
+    residual = find_reduction(statistics, approximate=True).residual
     assert 1e-3 < residual < 0.3  # Sampling noise, about 200^(-1/2) = 0.07.
     words = f"off-diagonal mass is {residual:.3g}, above the tolerance 1e-08"
     with pytest.raises(ReductionError, match=words):

@@ -45,8 +45,6 @@ def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
     basis = all_bases(network, x, names=("pca",))["pca"]
     graph = interaction_graph(network, x, basis)
     # Edges of the two last directions made the weakest.
-    strengths = graph.strengths[0] + 1e3 * (np.arange(basis.layers[0].size) < 4)
-    ordered = type(graph)((strengths,))
-    kept = 4 * basis.layers[1].size
-    result = ablation_curve(network, x, basis, [kept], graph=ordered)
+    ordered = type(graph)((graph.strengths[0] + 1e3 * (np.arange(basis.layers[0].size) < 4),))
+    result = ablation_curve(network, x, basis, [4 * basis.layers[1].size], graph=ordered)
     np.testing.assert_allclose(result, ablation_curve(network, x, basis, [4]), rtol=1e-9)

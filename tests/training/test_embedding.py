@@ -18,7 +18,6 @@ from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 from foretrain.training.phases import PHASES, ends
 
-SINGLE = replace(SMALL, precision="float32")
 FIG_2 = {"objective": "classification", "activation": "leaky_relu", "init_law": "normal"}
 MODULO = {"operation": "cyclic", "symbols": 7, "training_size": 15, "embedding_dim": 2}
 CASES = {
@@ -217,7 +216,7 @@ def test_sizes_that_cannot_be_are_refused_by_name(values, match):
 
 @pytest.mark.parametrize("values", [{"training_size": 55}, {"symbols": 2, "training_size": 2}])
 def test_without_validation_samples_or_parallelograms_all_of_them_are_right(values):
-    p = replace(SINGLE, **values)
+    p = replace(replace(SMALL, precision="float32"), **values)
     inputs = inputs_of(p)
     result = observed(p, inputs, trained(p, 3, inputs))
     assert all(np.isfinite(value).all() for value in result.values())

@@ -127,11 +127,9 @@ def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
     assert result.shape == (8, 3, 2)
     mean = np.asarray(early.embedding).mean(0)
     for place, of in enumerate((final, early)):
-        whole = np.asarray(of.embedding) - np.asarray(of.embedding).mean(0)
-        axes = np.linalg.svd(whole)[2]
+        axes = np.linalg.svd(np.asarray(of.embedding) - np.asarray(of.embedding).mean(0))[2]
         for rank in (2, 4):
-            kept = axes[:rank].T @ axes[:rank]
-            flat = mean + (np.asarray(early.embedding) - mean) @ kept
+            flat = mean + (np.asarray(early.embedding) - mean) @ (axes[:rank].T @ axes[:rank])
             expected = direct(SMALL, inputs, flat, early.decoder)["validation_accuracy"]
             assert float(result[4, place, rank // 2 - 1]) == pytest.approx(expected)
 

@@ -14,7 +14,7 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
-from foretrain.errors import argument_error, known_options, path_argument, real
+from foretrain.errors import argument_error, file_argument, known_options, real
 from foretrain.tasks.array_files import read_npy
 
 
@@ -100,7 +100,7 @@ def analyze_files(
         noise_scale = real("noise_scale", noise_scale, above=0)
     arrays = read_examples(data, labels)
     x, y = arrays["x"], arrays.get("y")
-    known = None if outputs is None else read_npy(path_argument("outputs", outputs))
+    known = None if outputs is None else read_npy(file_argument("outputs", outputs))
     how = {"activation": activation, "layers": layers}
     functions = [
         own_model(model, x, outputs=None if number else known, **how).function(x)

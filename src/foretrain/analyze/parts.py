@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain import __version__
+from foretrain.errors import file_argument
 from foretrain.lazy import jax
 from foretrain.results.files import write_atomic
 
@@ -20,6 +21,7 @@ def kept(path: Path | None, name: str, source: Any, make: Callable[[], Any]) -> 
     """
     if path is None:
         return make()
+    path = file_argument("parts", path)
     try:
         with path.open("rb") as file:
             known = dict(_Reader(file).load())

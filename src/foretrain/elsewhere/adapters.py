@@ -18,8 +18,9 @@ from foretrain.degeneracy import folded, transformer
 from foretrain.degeneracy.function import Function, function_of
 from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
-from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument
+from foretrain.errors import ArgumentError, StoreError, argument_error, file_argument
 from foretrain.lazy import eqx, jax, jnp
+from foretrain.provenance.reading import read_file
 from foretrain.tasks.array_files import read_npz
 
 PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
@@ -228,7 +229,7 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     Raises:
         ArgumentError: The file is pickled, absent, damaged or of another kind.
     """
-    path = path_argument("model", path)
+    path = file_argument("model", path)
     ending = path.suffix.lower()
     if ending in PICKLED:
         rule = "be a file of arrays alone"
@@ -250,10 +251,11 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path):
-    from safetensors import SafetensorError, deserialize
+    from safetensors import SafetensorError, deserialize, safe_open
 
     try:
-        stored = deserialize(path.read_bytes())
+        with safe_open(path, "numpy"):  # refuses what its header does not describe
+            stored = deserialize(read_file(path, None))
     except (SafetensorError, OSError) as error:
         rule = "be a whole safetensors file"
         raise argument_error("model", rule, f"{path.name}: {error}") from None

@@ -11,13 +11,14 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from io import StringIO
+from io import BytesIO, StringIO
 from os import PathLike
 
 import numpy as np
 
-from foretrain.errors import ForetrainError, StoreError, argument_error, nearest, path_argument
+from foretrain.errors import ForetrainError, StoreError, argument_error, file_argument, nearest
 from foretrain.lazy import pd
+from foretrain.provenance.reading import read_file
 
 STEPS = "steps?|_step|(train/|trainer/)?global_step|iterations?|iter"
 EPOCHS = "epochs?|train/epoch"
@@ -29,6 +30,7 @@ TABLES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet"
 _RANGES = "__min", "__max"  # endings of columns that hold a range of losses
 _STEPS_OF_EPOCHS = "Epochs times steps in an epoch are steps."
 _MOST = 2**53  # steps, beyond which doubles leave out whole numbers
+_MOST_BYTES = 2**28  # of a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def read_measured(
     """
     curves: dict[str, dict[int, float]] = {}
     axes = []
-    for path in (path_argument("measured", path) for path in paths):
+    for path in (file_argument("measured", path, _MOST_BYTES) for path in paths):
         axis, runs = _curves(path, _table(path), step_column, loss_column, epoch_steps)
         axes.append(axis)
         for run, curve in runs.items():
@@ -115,12 +117,13 @@ def _table(path):
             'Parquet needs pyarrow, which is not installed. Try `python -m pip install "foretrain[export]"`, or a .csv file.'
         )
     try:
+        content = read_file(path, _MOST_BYTES)
         if kind == ".parquet":
-            table = pd.read_parquet(path).astype(object)
+            table = pd.read_parquet(BytesIO(content)).astype(object)
         elif "json" in kind:
-            table = pd.DataFrame(_rows(path.read_text("utf-8-sig")), dtype=object)
+            table = pd.DataFrame(_rows(content.decode("utf-8-sig")), dtype=object)
         else:
-            text = path.read_text("utf-8-sig")
+            text = content.decode("utf-8-sig")
             separator = max(",;\t", key=re.sub('"[^"]*"', "", text.partition("\n")[0]).count)
             table = pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
         return table.where(table.notna(), "").astype(str).rename(columns=str.strip)

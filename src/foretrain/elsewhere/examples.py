@@ -4,7 +4,7 @@ from os import PathLike
 
 import numpy as np
 
-from foretrain.errors import argument_error, nearest, path_argument
+from foretrain.errors import argument_error, file_argument, nearest
 from foretrain.tasks.array_files import read_npy, read_npz
 
 NAMES = ("x", "y", "x_test", "y_test")
@@ -23,16 +23,15 @@ def read_examples(
         ArgumentError: There is no ``x``, an array has another name, or ``y`` is there twice.
         StoreError: A file cannot be read.
     """
-    path = path_argument("data", data)
+    path = file_argument("data", data)
     arrays = {"x": read_npy(path)} if path.suffix.lower() == ".npy" else read_npz(path)
     for name in arrays:
         if name not in NAMES:
-            rule = "hold known arrays"
-            raise argument_error("data", rule, f"has `{name}`", nearest(name, NAMES))
+            raise argument_error("data", "hold known arrays", f"has `{name}`", nearest(name, NAMES))
     if "x" not in arrays:
         raise argument_error("data", "hold the array `x`", f"has {', '.join(arrays) or 'none'}")
     if labels is not None:
         if "y" in arrays:
             raise argument_error("labels", "be left out where `data` holds `y`", "is given")
-        arrays["y"] = read_npy(path_argument("labels", labels))
+        arrays["y"] = read_npy(file_argument("labels", labels))
     return arrays

@@ -89,11 +89,8 @@ def _shape(graph, node) -> tuple[int, int]:
     many = symbols(graph) if node is graph.input else 0
     if many:
         return math.prod(shape), many
-    if not _convolves(graph):
-        if len(shape) == 2:
-            return shape
-        if len(shape) == 3 and shape[0] == 1:
-            return shape[1:]
+    if not _convolves(graph) and (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)):
+        return shape[-2:]
     return 1, math.prod(shape)
 
 

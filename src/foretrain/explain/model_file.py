@@ -10,7 +10,7 @@ from foretrain.elsewhere.curves import read_measured
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
 from foretrain.engine.cache import program_cache
-from foretrain.errors import argument_error, nearest, path_argument
+from foretrain.errors import argument_error, file_argument, nearest
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
@@ -71,9 +71,10 @@ def described_files(
     if "y" not in arrays:
         repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
         raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
-    read = {name: options.pop(name) for name in ("activation", "layers") if name in options}
-    if (outputs := options.pop("outputs", None)) is not None:
-        read["outputs"] = read_npy(path_argument("outputs", outputs))
+    for name in ("order", "outputs"):
+        if options.get(name) is not None:
+            options[name] = read_npy(file_argument(name, options[name]))
+    read = {n: options.pop(n) for n in ("activation", "layers", "outputs") if n in options}
     network = own_model(model, arrays["x"], **read)
     functions = network.functions
     if learning_rate is None and "learning_rate" not in functions:
@@ -81,9 +82,8 @@ def described_files(
         repair = nearest("rate", ["learning_rate"]) if "rate" in functions else ""
         raise argument_error("learning_rate", "be given", got, repair)
     rate = functions["learning_rate"] if learning_rate is None else learning_rate
-    rate = read_npy(rate) if isinstance(rate, str) and rate.endswith(".npy") else rate
-    if options.get("order") is not None:
-        options["order"] = read_npy(path_argument("order", options["order"]))
+    if isinstance(rate, str) and rate.endswith(".npy"):
+        rate = read_npy(file_argument("learning_rate", rate))
     options |= {"learning_rate": rate, "loss": loss or functions.get("loss", "mse")}
     training = described(network.apply, network.init, **arrays, **options)
     notes = (note for note in network.notes if not note.startswith("No layers"))  # of `analyze`

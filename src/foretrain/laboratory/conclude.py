@@ -132,9 +132,8 @@ class _Writing:
 
     def summary(self, claims: Sequence[Claim], problems: Sequence[Problem]) -> Summary:
         """Return what is known of the runs, in short, with these claims and problems."""
-        plan = self._plan
-        journal, manifest, card = self._journal, self.manifest, plan.study.card
-        looks = manifest.get("looks", [])
+        plan, journal, manifest = self._plan, self._journal, self.manifest
+        card, looks = plan.study.card, manifest.get("looks", [])
         return Summary(
             study=card.name,
             summary=card.summary,

@@ -118,8 +118,7 @@ def troubles(folder: Path) -> list[str]:
 
 def folder_of(plan: Plan, out: str | Path | None) -> Path:
     """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``, which is the same for any number of seeds."""
-    own = f"{plan.study.name}-{plan.grid_hash}"
-    return path_argument("out", out) if out else Path("runs") / own
+    return path_argument("out", out or Path("runs") / f"{plan.study.name}-{plan.grid_hash}")
 
 
 def conduct(plan: Plan, options: Options) -> StudyResult | None:
@@ -217,9 +216,8 @@ def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterato
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(DATA_VARIABLE, None)
-        else:
+        os.environ.pop(DATA_VARIABLE, None)
+        if before is not None:
             os.environ[DATA_VARIABLE] = before
 
 
@@ -256,8 +254,7 @@ def _failed(journal: Scan) -> set[str]:
 
 def _finished(folder: Path, plan: Plan, journal: Scan) -> StudyResult | None:
     """Return the result of a plan that is done; None where runs or anything made from them are missing or damaged."""
-    parts = ("summary.json", "results.zarr", "report.html")
-    complete = all((folder / name).exists() for name in parts)
+    complete = all((folder / n).exists() for n in ("summary.json", "results.zarr", "report.html"))
     if not complete or (before := summary_of(folder)) is None or before.hash != plan.hash:
         return None
     if home.judged_otherwise(folder, plan) or altered(folder) or _missing(plan, journal):
@@ -314,7 +311,6 @@ def rebuild(
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
         others = sorted(journal.codes.keys() - {code := plan.study.code, ""})
-        line = f"{folder} remembers that its study is at {plan.study.where}."
         remark = f" Its runs were made by other code ({', '.join(others)}; now {code})."
-        say(line + (remark if others else ""))
+        say(f"{folder} remembers that its study is at {plan.study.where}.{remark * bool(others)}")
     return result

@@ -20,6 +20,7 @@ from foretrain.plans.size import document_values, size_of
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.watched import newly_read, watched
+from foretrain.results.files import FULL
 from foretrain.vocabulary import FAILED, MISSING
 
 T = TypeVar("T")
@@ -108,7 +109,8 @@ def guarded(what: str, problems: list[Problem] | None, make: Callable[[], T], ot
         with without_copies():
             return make()
     except (Exception, SystemExit) as error:
-        if problems is None:
+        # A full disk is no problem of the study: the same command makes the part once there is room.
+        if problems is None or getattr(error.__cause__ or error, "errno", None) in FULL:
             raise
         problems.append(problem(f"The {what} of the study raised", error))
         return otherwise

@@ -11,6 +11,7 @@ from foretrain.plans.author import loaded
 from foretrain.plans.plan import plan_from_dict
 from foretrain.plans.study import Study
 from foretrain.report.page import FILE_NAME
+from foretrain.results.files import disk_errors
 from foretrain.results.manifest import check_writable
 from foretrain.results.root import warnings
 from foretrain.results.summary import read_summary
@@ -34,7 +35,8 @@ def page_of_stored(
     read_summary(folder)
     if out is None and (folder / FILE_NAME).exists():
         return folder / FILE_NAME
-    target.mkdir(parents=True, exist_ok=True)
+    with disk_errors(target):
+        target.mkdir(parents=True, exist_ok=True)
     check_writable(target, "folder" if out is None else "out")
     lines = warnings(folder)
     try:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import argument_error, integer, nearest, one_of, path_argument, real
+from foretrain.errors import argument_error, file_argument, integer, nearest, one_of, real
 from foretrain.plans.options import OF_GRID
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
+from foretrain.provenance.reading import MOST_TEXT, read_file
 
 LONGEST_AXIS = 10**7
 _RANGE = ("from", "to", "number", "scale")
@@ -26,17 +27,16 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
         ArgumentError: the file cannot be read, is no TOML (with the line), holds something unknown or of the wrong
             type, gives a parameter both a fixed value and an axis, or makes too many runs.
     """
-    fields = _read_toml(path_argument("config", config))
+    fields = _read_toml(config)
     _known_keys(fields, {*OF_GRID, "study", "out", "parameters", "axes"}, config)
     if "study" not in fields:
         raise argument_error("config", "name a `study`", f"{config} does not")
     if not isinstance(fields["study"], str):
         raise argument_error("study", "name a study or the file of one", f"is {fields['study']!r}")
     values, axes = dict(_table(fields, "parameters")), _table(fields, "axes")
-    for reserved in OF_GRID:
-        if reserved in axes or reserved in values:
-            where = "stand at the top of the file"
-            raise argument_error(reserved, where, "stands in a table", "It makes no axis.")
+    for reserved in (name for name in OF_GRID if name in {**axes, **values}):
+        where = "stand at the top of the file"
+        raise argument_error(reserved, where, "stands in a table", "It makes no axis.")
     path = Path(config).parent / fields["study"]  # the path itself where it is absolute
     if fields["study"].endswith(".py") and path.exists():
         fields["study"] = str(path)
@@ -59,16 +59,16 @@ def read_config(path: Path, study: Study) -> dict:
     return fields
 
 
-def _read_toml(path: Path) -> dict:
+def _read_toml(config: str | Path) -> dict:
+    path = file_argument("config", config, MOST_TEXT)
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(read_file(path, MOST_TEXT).decode("utf-8"))
     except FileNotFoundError:
         raise argument_error("config", "be a TOML file", f"{path} does not exist") from None
     except tomllib.TOMLDecodeError as error:
         raise argument_error("config", "be valid TOML", f"{path} is not: {error}") from None
     except (OSError, ValueError, RecursionError) as error:  # or a number or a nesting beyond Python
-        got = f"{path} cannot be read: {error}"
-        raise argument_error("config", "be readable TOML", got) from None
+        raise argument_error("config", "be readable TOML", f"{path} is not: {error}") from None
 
 
 def _table(fields, name) -> dict:
@@ -79,10 +79,9 @@ def _table(fields, name) -> dict:
 
 
 def _known_keys(fields, known, path):
-    for name in fields:
-        if name not in known:
-            got = f"{path} holds `{name}`"
-            raise argument_error("config", "hold known entries", got, nearest(name, known))
+    for name in (name for name in fields if name not in known):
+        got = f"{path} holds `{name}`"
+        raise argument_error("config", "hold known entries", got, nearest(name, known))
 
 
 def _axis(name: str, axis) -> list:

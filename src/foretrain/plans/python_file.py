@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from foretrain.errors import ForetrainError, argument_error
+from foretrain.errors import ForetrainError, argument_error, file_argument
 from foretrain.plans.place import place
+from foretrain.provenance.reading import MOST_TEXT
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def run_file(path: Path) -> ModuleType:
     Raises:
         ArgumentError: It is no Python file, or fails; the text has its line. A `ForetrainError` of its own stays.
     """
-    if not path.is_file():
+    if not file_argument("model", path, MOST_TEXT).is_file():
         raise argument_error("model", "be a file", f"{path} is not there")
     spec = importlib.util.spec_from_file_location(f"_model_{path.stem}", path)
     if spec is None or spec.loader is None:

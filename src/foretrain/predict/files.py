@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.errors import argument_error, real
+from foretrain.errors import argument_error, file_argument, real
 from foretrain.graph import Graph, read_graph
 from foretrain.predict.predict import predict, rank
 from foretrain.predict.prediction import Prediction, Ranking
@@ -78,7 +78,7 @@ def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, G
     return {
         str(path) if seen.count(path) == 1 else f"{graph_path} {path}": (
             graphs[graph_path],
-            load_gated_data(path, graphs[graph_path]),
+            load_gated_data(file_argument("files", path), graphs[graph_path]),
         )
         for graph_path, path in pairs
     }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.errors import argument_error, file_argument, integer, one_of, real
 from foretrain.graph import Graph, graph_from_dict, read_graph
 from foretrain.networks.gated import INITIAL_LAWS
 from foretrain.predict.from_random import DRAWS, expected_from_random, growing_strengths
@@ -126,7 +126,7 @@ def predict(
     if not isinstance(graph, Graph):
         graph = graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
     if not isinstance(data, GatedData):
-        data = load_gated_data(data, graph)
+        data = load_gated_data(file_argument("data", data), graph)
     elif data.graph != graph:
         raise argument_error("data", "be made for `graph`", "is made for another graph")
     statistics = gather_statistics(data)

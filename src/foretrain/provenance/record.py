@@ -70,9 +70,7 @@ def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> l
         elif any(hashes[1] != first[id][1] for hashes in later if hashes):
             kind = "Changed after the first run in what they measure, allow or predict, and changed back"
         elif later[-1][0] != first[id][0]:
-            kind = (
-                "Reworded after the first run (what they measure, allow and predict did not change)"
-            )
+            kind = "Reworded after the first run (what they measure, allow and predict is the same)"
         else:
             continue
         kinds.setdefault(kind, []).append(id)

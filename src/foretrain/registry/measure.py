@@ -42,9 +42,8 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     plan = plan_from_dict(stored)
     study = plan.study
     if study.is_own and Path(study.where).parent != present.BENCHMARKS:
-        raise FolderError(
-            f"The registry holds foretrain's own studies, but {folder} is of `{study.name}`."
-        )
+        rule = "The registry holds foretrain's own studies"
+        raise FolderError(f"{rule}, but {folder} is of `{study.name}`.")
     refuse_other_runs(stored, study, folder)
     if names := altered(folder):
         again = "Try foretrain report, which makes it anew from the journal."
@@ -122,7 +121,5 @@ def commit_of_package() -> str:
     Raises `FolderError` where sources have been changed since.
     """
     if git(_PACKAGE, "status", "--porcelain", "--", "."):
-        raise FolderError(
-            f"The sources in {_PACKAGE} have changes that no commit holds. Commit them, then add."
-        )
+        raise FolderError(f"{_PACKAGE} has changes that no commit holds. Commit them, then add.")
     return git(_PACKAGE, "log", "-1", "--format=%h", "--abbrev=10", "--", ".")

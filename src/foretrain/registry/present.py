@@ -24,10 +24,7 @@ def study_of(name: str) -> Study:
 
 def plan_of(record: Record) -> Plan:
     """Return the plan that a record's settings make now, which may be of other runs than the record's."""
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.settings.items()
-    }
+    settings = {n: tuple(v) if isinstance(v, list) else v for n, v in record.settings.items()}
     study, root = study_of(record.study), record.root_seed
     return make_plan(study, settings, seeds=record.seeds, root_seed=root, yes=True)
 

@@ -3,6 +3,7 @@
 Every page is one file that needs no network and no server; pictures stand beside them in ``images``.
 """
 
+import contextlib
 import re
 import shutil
 from collections.abc import Sequence
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from foretrain.claims.claim import FAILS, HEADLINE, VERDICTS
 from foretrain.claims.rows import tally as counts
-from foretrain.errors import FolderError, ForetrainError
+from foretrain.errors import FolderError, ForetrainError, StoreError
 from foretrain.plans.card import Card
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
 from foretrain.registry.table import OWN, Line, document_of, facts, lines, tally
@@ -31,7 +33,10 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     Raises `FolderError` where there are no records, or the folder cannot be written or has another's page of the same name.
     """
     index = out / "index.html"
-    if index.exists() and _MADE not in index.read_text("utf-8", "replace"):
+    ours = not index.exists()
+    with contextlib.suppress(OSError, StoreError):
+        ours = ours or _MADE.encode() in read_file(index, MOST_TEXT)
+    if not ours:
         raise FolderError(f"{index} was not made by foretrain publish. Try another --out.")
     if not records:
         raise FolderError("The registry holds no record. Try foretrain registry add.")

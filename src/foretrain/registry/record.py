@@ -20,7 +20,7 @@ from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.ledger import refuse_edited, seal
 from foretrain.results import decode
-from foretrain.results.files import write_atomic
+from foretrain.results.files import disk_errors, write_atomic
 
 FOLDER = "registry"
 DEFAULT = "default"
@@ -91,7 +91,8 @@ def write(folder: Path, record: Record) -> Path:
     """Write a record in place of the one of that study and size, and into the ledger, which the first record alone begins."""
     path = place(folder, record.study, record.size)
     refuse_edited(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, toml(record).encode())
     seal(folder, [path])
     return path

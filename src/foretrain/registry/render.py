@@ -16,6 +16,7 @@ parameter, derived, or of other runs.
 """
 
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ from pathlib import Path
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.rows import by_rank, markdown, rows
 from foretrain.claims.table import ClaimTable
-from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
+from foretrain.errors import ForetrainError, StoreError, file_argument, nearest
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
@@ -46,11 +48,10 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
 def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
     """Return each page that says otherwise than the registry, to its text as `render` writes it; raises as that does."""
     changed = {}
-    places = [path_argument("page", page) for page in pages]
-    files = [sorted(place.rglob("*.md")) if place.is_dir() else [place] for place in places]
+    files = [sorted(p.rglob("*.md")) if os.path.isdir(p) else [p] for p in pages]
     for page in itertools.chain(*files):
         try:
-            text = page.read_text(encoding="utf-8")
+            text = read_file(file_argument("page", page, MOST_TEXT), MOST_TEXT).decode("utf-8")
             new = rendered(text, records)
         except (ForetrainError, OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{page} cannot be rendered: {error}") from None

@@ -1,5 +1,6 @@
 """Results for other tools: netCDF, or long tables as CSV or Parquet."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -60,7 +61,8 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
                 _write_tables(result, to, temporary)
             os.rename(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True) if to == "netcdf" else shutil.rmtree(temporary, True)
+        with contextlib.suppress(OSError):  # it was never made
+            temporary.unlink() if to == "netcdf" else shutil.rmtree(temporary, True)
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 

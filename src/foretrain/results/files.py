@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from foretrain.errors import FolderError
+from foretrain.errors import ArgumentError, FolderError, file_argument
 
 LOG = "log.txt"
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def write_atomic(path: Path, content: bytes) -> Path:
@@ -70,7 +70,7 @@ def written_at(path: Path) -> int:
 
 def refused(path: Path, error: OSError) -> FolderError:
     """The one line for a file that could not be written."""
-    if error.errno in _FULL:
+    if error.errno in FULL:
         return FolderError(
             f"The disk that holds {path.parent} is full. What was finished is kept: "
             "free some space and run the same command again."
@@ -96,8 +96,9 @@ def unreadable(path: Path, error: OSError) -> FolderError:
 
 def append_log(folder: Path, text: str) -> None:
     """Add a text, such as the traceback of what the page says a line of, to the log; a disk that refuses it stops nothing."""
-    with contextlib.suppress(OSError), (Path(folder) / LOG).open("a", encoding="utf-8") as file:
-        file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text.rstrip()}\n\n")
+    with contextlib.suppress(OSError, ArgumentError):
+        with file_argument("log", Path(folder) / LOG).open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text.rstrip()}\n\n")
 
 
 @contextlib.contextmanager

@@ -25,9 +25,8 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
         dims = dataset[name].dims
         own = variable.dims or ()
         if dims[len(dims) - len(own) :] != own:
-            raise VocabularyError(
-                f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
-            )
+            text = f"must end in dims {variable.dims}, but has dims {dims}."
+            raise VocabularyError(f"Variable `{name}` {text}")
         attrs = {"units": variable.unit, **_named(str(name), variable.meaning)}
         if variable.source:
             attrs["source"] = variable.source

@@ -74,8 +74,8 @@ def lock(folder: Path, name: str, wait_s: float = 0.0) -> Iterator[Path]:
     try:
         yield path
     finally:
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == content:
+        with contextlib.suppress(OSError, StoreError):
+            if read_file(path, _MOST_BYTES) == content:
                 path.unlink()
 
 
@@ -111,19 +111,19 @@ def _acquire(path, content):
 def _create(path, content):
     """Create the lock with its content at once, so that nobody sees it empty; raises FileExistsError."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")  # ids of processes recur
-    temporary.write_bytes(content)
     try:
-        os.link(temporary, path)
-    except FileExistsError:
-        # NFS may say so of a link that it has made, when it was asked a second time after its answer was lost.
-        if os.stat(temporary).st_nlink != 2:
-            raise
-    except OSError:  # a file system without hard links
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-        with open(descriptor, "wb") as file:
-            file.write(content)
+        temporary.write_bytes(content)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            # NFS may say so of a link that it has made, when it was asked a second time after its answer was lost.
+            if os.stat(temporary).st_nlink != 2:
+                raise
+        except OSError:  # a file system without hard links
+            with path.open("xb") as file:
+                file.write(content)
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
 
 
 def _unreadable(path):
@@ -147,9 +147,8 @@ def _refuse_living(path):
     if holder.namespace != here.namespace or _link("/proc/self") not in ("", str(os.getpid())):
         raise _beyond(path, holder, f"{place}, in another container or namespace")
     if holder.started == here.started:
-        raise LockedError(
-            f"{path.parent} is in use by process {holder.pid} {place}. Wait for it, or stop it."
-        )
+        living = f"{path.parent} is in use by process {holder.pid} {place}"
+        raise LockedError(f"{living}. Wait for it, or stop it.")
 
 
 def _read(path):
